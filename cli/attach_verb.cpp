@@ -6,6 +6,7 @@
 #include "cli/run_watch.hpp"
 #include "cli/stop_signals.hpp"
 #include "cli/verbs.hpp"
+#include "job/run_layout.hpp"
 #include "runtime/run_folder.hpp"
 #include "runtime/run_record.hpp"
 
@@ -25,7 +26,7 @@ bool is_between(const std::filesystem::path& run_dir) {
   const auto answer = agent::ask_root(run_dir, "status");
   std::error_code ignored;
   const bool is_elsewhere = !answer && answer.error().code == error_code::bad_usage &&
-                            std::filesystem::exists(run_dir / agent::agent_file, ignored);
+                            std::filesystem::exists(run_dir / run_layout::agent, ignored);
   return !answer && !is_elsewhere && answer.error().code != error_code::timed_out;
 }
 

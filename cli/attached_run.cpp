@@ -1,7 +1,9 @@
 #include "cli/attached_run.hpp"
 
 #include "actors/agent/event_json.hpp"
+#include "job/run_layout.hpp"
 #include "runtime/missing_stores.hpp"
+#include "runtime/run_record.hpp"
 
 #include <fmt/format.h>
 
@@ -9,7 +11,7 @@ namespace dlrun::cli {
 
 attached_run::attached_run(std::filesystem::path run_dir, display_maker make_display)
     : run_dir_{std::move(run_dir)}
-    , events_{run_dir_ / "events.jsonl"}
+    , events_{run_dir_ / run_layout::events}
     , make_display_{std::move(make_display)} {
   while (events_.next()) {
   } // of before
@@ -27,13 +29,14 @@ void attached_run::look(const std::string& status, protocol::time_point now) {
 }
 
 result<dlrun::report> attached_run::end(protocol::time_point now) {
-  const auto path = run_dir_ / "report.json";
+  const auto path = run_dir_ / run_layout::report;
   std::error_code ignored;
   if (!std::filesystem::exists(path, ignored))
-    return fail(error_code::bad_usage,
-                fmt::format("the run in '{0}' is not running, and ended without a report: 'dlrun resume {0}' "
-                            "goes on from what is on disk",
-                            run_dir_.string()));
+    return fail(
+        error_code::bad_usage,
+        fmt::format("the run in '{}' is not running, and ended without a report: '{}' goes on from what "
+                    "is on disk",
+                    run_dir_.string(), runtime::resume_command(run_dir_)));
   auto report = dlrun::read_report(path);
   if (!report) return report;
   if (!display_) display_ = make_display_(now);

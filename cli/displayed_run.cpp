@@ -1,15 +1,17 @@
 #include "cli/displayed_run.hpp"
 
 #include "actors/common/clock.hpp"
-#include "cli/complain.hpp"
 #include "cli/run_display.hpp"
+#include "cli/say.hpp"
 #include "cli/standard_streams.hpp"
 #include "cli/stop_signals.hpp"
+#include "runtime/run_record.hpp"
 
 #include <cerrno>
 #include <cstdlib>
 #include <memory>
 #include <optional>
+#include <unistd.h>
 
 namespace dlrun::cli {
 namespace {
@@ -37,17 +39,26 @@ public:
     display_->summary(report, path);
   }
 
-  std::optional<std::string> asked_to_stop() override {
+  std::optional<runtime::stop_wish> asked_to_stop() override {
     const auto signal = signals_.next();
     if (!signal) return std::nullopt;
+    if (*signal == SIGHUP) return runtime::stop_wish{"interrupted: the terminal was closed (SIGHUP)", {}};
+    runtime::stop_wish wish{"interrupted by a signal", {}};
     // A terminal that closes may tell it more than once; a person who presses Ctrl-C again means
     // it.
-    if (*signal != SIGHUP && ++asked_ > 1)
-      std::_Exit(static_cast<int>(job::exit_code::interrupted)); // the children's lifeline ends them
-    return *signal == SIGHUP ? "interrupted: the terminal was closed (SIGHUP)" : "interrupted by a signal";
+    if (++asked_ > 1) wish.end_now = [this] { end_now(); };
+    return wish;
   }
 
 private:
+  /// The lifeline of the children on this host ends them.
+  [[noreturn]] void end_now() const {
+    if (::isatty(STDOUT_FILENO) != 0) say(stdout, "\n"); // the bar's line
+    complain(fmt::format("a second signal ended it at once: '{}' goes on from what is on disk",
+                         runtime::resume_command(run_dir_)));
+    std::_Exit(static_cast<int>(job::exit_code::interrupted));
+  }
+
   display_options options_;
   begun_hook begun_;
   std::filesystem::path run_dir_;
@@ -58,8 +69,8 @@ private:
 
 } // namespace
 
-int run_displayed(const runtime::prepared_job& job, const runtime::local_run_options& options,
-                  const display_choice& how) {
+verb_end run_displayed(const runtime::prepared_job& job, const runtime::local_run_options& options,
+                       const display_choice& how) {
   std::signal(SIGPIPE, SIG_IGN); // whoever reads our output may go
   displayed_run observer{{.json = how.json,
                           .records_per_step = records_per_step(job.spec.train(), job.train_records),
@@ -67,9 +78,9 @@ int run_displayed(const runtime::prepared_job& job, const runtime::local_run_opt
                          how.begun,
                          options.run_dir};
   const auto report = runtime::run_locally(job, options, observer);
-  if (!report) return complain(report.error());
+  if (!report) return ended_by(report.error());
   if (unwritten_output() == EPIPE) forget_output();
-  return complain_of(*report);
+  return ended_with(*report);
 }
 
 } // namespace dlrun::cli

@@ -98,9 +98,10 @@ void add_drain(CLI::App& app, verb& chosen) {
   command->footer(
       "Workers hand back what they have and start elsewhere; PS shards go on from their copies on other "
       "hosts,\n"
-      "which takes durability.replicas: 2. No step is done again, no restart is used. 'dlrun status' shows "
-      "how\n"
-      "far it is; Ctrl-C of --wait leaves it going. The host of the root cannot be drained (docs/hosts.md).");
+      "which there are unless durability.replicas is 1. No step is done again, no restart is used. 'dlrun "
+      "status'\n"
+      "shows how far it is; Ctrl-C of --wait leaves it going. The host of the root cannot be drained "
+      "(docs/hosts.md).");
   command->callback([options, &chosen] { chosen = [options] { return drain(*options); }; });
 }
 

@@ -3,6 +3,7 @@
 #include "cli/line_tail.hpp"
 #include "cli/run_watch.hpp"
 #include "cli/verbs.hpp"
+#include "job/run_layout.hpp"
 #include "runtime/run_files.hpp"
 #include "runtime/run_folder.hpp"
 
@@ -40,7 +41,7 @@ void show(const std::string& line, const events_options& options) {
 
 int events(const events_options& options) {
   if (auto folder = runtime::find_run(options.run_dir); !folder) return complain(folder.error());
-  const auto file = std::filesystem::path{options.run_dir} / "events.jsonl";
+  const auto file = std::filesystem::path{options.run_dir} / run_layout::events;
   if (auto fine = runtime::check_readable(file); !fine) return complain(fine.error());
   line_tail lines{file};
   const auto show_new = [&] {

@@ -4,7 +4,9 @@
 #include "cli/explanation.hpp"
 #include "cli/line_tail.hpp"
 #include "cli/verbs.hpp"
+#include "job/run_layout.hpp"
 #include "runtime/kept_stores.hpp"
+#include "runtime/root_secrets.hpp"
 #include "runtime/run_files.hpp"
 #include "runtime/run_folder.hpp"
 #include "runtime/run_record.hpp"
@@ -22,18 +24,19 @@ struct explain_options {
 
 explanation explanation_of(const std::filesystem::path& run_dir) {
   explanation told;
-  line_tail lines{run_dir / "events.jsonl"};
+  line_tail lines{run_dir / run_layout::events};
   while (const auto line = lines.next()) told.add(*line);
   if (const auto last = lines.rest()) told.add(*last);
   return told;
 }
 
-/// What its events do not tell before its first role is placed, its record does.
+/// What its events do not tell before its first role is placed, its record does, or, while it waits
+/// for hosts that may join, what its root keeps for them.
 result<bool> has_hosts(const explanation& told, const std::filesystem::path& run_dir) {
   if (const auto known = told.has_hosts()) return *known;
   const auto record = runtime::read_record(run_dir);
   if (!record) return tl::unexpected(record.error());
-  return *record && (*record)->hosts_size() > 0;
+  return (*record && (*record)->hosts_size() > 0) || runtime::root_secrets::are_left(run_dir);
 }
 
 nlohmann::ordered_json to_json(const explained_role& role) {
@@ -154,7 +157,7 @@ void show_table(const std::vector<explained_role>& roles) {
 int explain(const explain_options& options) {
   const auto folder = runtime::find_run(options.run_dir);
   if (!folder) return complain(folder.error());
-  if (auto fine = runtime::check_readable(*folder / "events.jsonl"); !fine) return complain(fine.error());
+  if (auto fine = runtime::check_readable(*folder / run_layout::events); !fine) return complain(fine.error());
   const auto told = explanation_of(*folder);
   const auto hosts = has_hosts(told, *folder);
   if (!hosts) return complain(hosts.error());

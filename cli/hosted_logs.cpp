@@ -3,6 +3,7 @@
 #include "actors/agent/control_socket.hpp"
 #include "actors/agent/event_json.hpp"
 #include "actors/agent/log_files.hpp"
+#include "job/run_layout.hpp"
 #include "runtime/host_logs.hpp"
 
 #include <fmt/format.h>
@@ -14,7 +15,7 @@ namespace dlrun::cli {
 hosted_logs::hosted_logs(std::filesystem::path run_dir, std::vector<hosted_folder> hosts, root_asker ask)
     : run_dir_{std::move(run_dir)}
     , ask_{std::move(ask)}
-    , events_{run_dir_ / "events.jsonl"} {
+    , events_{run_dir_ / run_layout::events} {
   for (auto& one : hosts) hosts_[one.host].at = one;
 }
 
@@ -105,7 +106,7 @@ std::string hosted_logs::why_missing(const known_host& one, const protocol::role
   if (one.now == reach::away) return one.away_since;
   if (!is_over) return "";
   std::error_code ignored;
-  if (one.now == reach::unknown && std::filesystem::exists(run_dir_ / agent::agent_file, ignored))
+  if (one.now == reach::unknown && std::filesystem::exists(run_dir_ / run_layout::agent, ignored))
     return "the root of the run does not answer, and has not copied them";
   if (!one.stays.empty()) return one.stays;
   const auto log = one.logs.find(role);
@@ -129,7 +130,7 @@ std::vector<std::string> hosted_logs::missing(bool is_over,
     all.push_back(fmt::format("of these roles on host {}, the logs are missing, or not whole: {} ({}); they "
                               "are in '{}' there",
                               name, fmt::join(roles, ", "), why,
-                              (std::filesystem::path{one.at.folder} / "logs").string()));
+                              (std::filesystem::path{one.at.folder} / run_layout::logs).string()));
   }
   return all;
 }

@@ -2,6 +2,7 @@
 
 #include "base/utf8.hpp"
 #include "cli/kubernetes_objects.hpp"
+#include "kubernetes/job_outcome.hpp"
 
 #include <algorithm>
 #include <charconv>
@@ -22,6 +23,8 @@ constexpr int server_major_min = 1, server_minor_min = 31;
 constexpr auto patience = "--request-timeout=30s";
 /// Of what Kubernetes says of a pod.
 constexpr std::size_t why_max = 400;
+/// Of what the control pod has told.
+constexpr std::size_t outcome_max = 1100;
 constexpr auto names_only = "--output=name";
 
 words with_namespace(const pods_target& of, words all) {
@@ -35,8 +38,16 @@ std::string selector(const pods_target& of) {
 
 /// As kubectl tells them.
 words names_of_objects(const std::string& job) {
-  return {"job.batch/" + job, "job.batch/" + job + "-hosts", "networkpolicy.networking.k8s.io/" + job,
-          "service/" + job,   "configmap/" + job + "-files", "secret/" + job + "-key"};
+  return {"job.batch/" + job,
+          "job.batch/" + hosts_job_of(job),
+          "networkpolicy.networking.k8s.io/" + job,
+          "networkpolicy.networking.k8s.io/" + job + "-control",
+          "service/" + job,
+          "configmap/" + job + "-files",
+          "secret/" + job + "-key",
+          "rolebinding.rbac.authorization.k8s.io/" + job,
+          "role.rbac.authorization.k8s.io/" + job,
+          "serviceaccount/" + job};
 }
 
 /// Of what may be no object.
@@ -68,6 +79,20 @@ std::string why_waiting(const json& pod) {
   for (const auto& one : member(status, "conditions"))
     if (auto message = text_in(one, "message"); !message.empty()) return message;
   return text_in(status, "reason");
+}
+
+/// "exit code 1: the loss is NaN".
+std::string outcome_in(const json& annotations) {
+  const auto code = text_in(annotations, kubernetes::exit_code_annotation);
+  const auto reason = text_in(annotations, kubernetes::reason_annotation);
+  if (code.empty()) return "";
+  return base::printable(fmt::format("exit code {}{}{}", code, reason.empty() ? "" : ": ", reason),
+                         outcome_max);
+}
+
+std::string over(const submitted_job& job, const pods_target& of) {
+  if (!job.outcome.empty()) return fmt::format("the Job is over ({}): {}", job.ended, job.outcome);
+  return fmt::format("the Job is over ({}): 'kubectl logs job/{}' has its last words", job.ended, of.job);
 }
 
 bool does_run(const json& pod) {
@@ -111,8 +136,10 @@ words words_for_objects(const pods_target& of) {
 }
 
 words words_for_own_objects(const pods_target& of) {
-  return with_namespace(of, {"get", "jobs,networkpolicies,services,configmaps,secrets", selector(of),
-                             "--ignore-not-found", names_only, patience});
+  return with_namespace(of, {"get",
+                             "jobs,networkpolicies,services,configmaps,secrets,rolebindings,roles,"
+                             "serviceaccounts",
+                             selector(of), "--ignore-not-found", names_only, patience});
 }
 
 words words_for_apply(const pods_target& of, bool is_trial) {
@@ -187,6 +214,7 @@ result<submitted_job> read_job(const pods_target& of, const std::string& answer)
     const auto type = text_in(one, "type");
     if (text_in(one, "status") == "True" && (type == "Complete" || type == "Failed")) made.ended = type;
   }
+  made.outcome = outcome_in(member(member(job, "metadata"), "annotations"));
   return made;
 }
 
@@ -205,8 +233,7 @@ result<std::string> running_control_pod(const pods_target& of, const submitted_j
   }
   if (states.empty()) states = "none is there";
   const auto way_out =
-      !job.ended.empty()
-          ? fmt::format("the Job is over ({}): 'kubectl logs job/{}' has its last words", job.ended, of.job)
+      !job.ended.empty() ? over(job, of)
       : job.is_suspended
           ? fmt::format("the Job is suspended: 'kubectl patch job {} -p {{\"spec\":{{\"suspend\":false}}}}' "
                         "lets it go on",

@@ -61,6 +61,7 @@ struct submitted_job {
   bool is_suspended = false;
   bool has_run_claim = false; ///< the run folder outlives the pod
   std::string ended{};        ///< "Complete" or "Failed"; "" while it runs
+  std::string outcome{};      ///< exit code and reason, as its control pod told them; "" where it has not
 };
 
 /// @param answer to words_for_job(). @returns bad_usage when there is no such job, or it is not one

@@ -3,6 +3,7 @@
 #include "cli/yaml_text.hpp"
 
 #include <algorithm>
+#include <array>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 #include <string_view>
@@ -15,6 +16,9 @@ using object = nlohmann::ordered_json;
 constexpr auto secret_folder = "/run/secrets/dlrun";
 constexpr auto runs_folder = "/var/lib/dlrun";
 constexpr int join_port = 7700;
+/// Of API servers: that of the Service, and that on which most listen. Where packets are looked at
+/// when a Service has been replaced by what is behind it, the second counts.
+constexpr std::array api_ports{443, 6443};
 /// Nobody, as in distroless images.
 constexpr int user = 65532;
 /// Kubernetes restarts a container at once, then after 10 s, 20 s, ... up to 5 minutes: eight
@@ -22,12 +26,18 @@ constexpr int user = 65532;
 constexpr int control_restarts_max = 100;
 /// A host may come and go as long as the job lasts.
 constexpr int host_restarts_max = 2'147'483'647;
+/// For which a pod of a host stays on a node that Kubernetes hears nothing of any more; it waits 40
+/// s for that, and by itself 5 minutes more. dlrun has gone on without the host long before.
+constexpr int silent_node_s = 10;
 /// To end the job in order, which takes as long as the step in hand.
 constexpr int control_grace_s = 60;
 /// Beyond the grace of the job: for what ends behind its workers.
 constexpr int host_grace_s = 15;
 
-std::string hosts_name(const pods_wish& of) { return of.name + "-hosts"; }
+std::string hosts_name(const pods_wish& of) { return hosts_job_of(of.name); }
+std::string account_name(const pods_wish& of) {
+  return of.service_account.empty() ? of.name : of.service_account;
+}
 std::string files_name(const pods_wish& of) { return of.name + "-files"; }
 std::string secret_name(const pods_wish& of) { return of.secret.empty() ? of.name + "-key" : of.secret; }
 
@@ -106,6 +116,52 @@ object network_policy(const pods_wish& of) {
             {"egress", object::array({{{"to", own}}, {{"ports", names}}})}}}};
 }
 
+/// The control pod and the API server, which has an address of no pod, behind the one of its
+/// Service.
+object control_policy(const pods_wish& of) {
+  object ports = object::array();
+  for (const int port : api_ports) ports.push_back({{"port", port}, {"protocol", "TCP"}});
+  return {{"apiVersion", "networking.k8s.io/v1"},
+          {"kind", "NetworkPolicy"},
+          {"metadata", metadata(of, of.name + "-control")},
+          {"spec",
+           {{"podSelector", {{"matchLabels", labels(of, "control")}}},
+            {"policyTypes", object::array({"Egress"})},
+            {"egress", object::array({{{"ports", ports}}})}}}};
+}
+
+// ---- what the control pod may ask of the API server
+
+object service_account(const pods_wish& of) {
+  return {{"apiVersion", "v1"},
+          {"kind", "ServiceAccount"},
+          {"metadata", metadata(of, of.name)},
+          {"automountServiceAccountToken", false}}; // but in the control pod
+}
+
+/// To tell how the job has ended, and nothing of anything else.
+object role(const pods_wish& of) {
+  const object jobs{{"apiGroups", object::array({"batch"})},
+                    {"resources", object::array({"jobs"})},
+                    {"resourceNames", object::array({of.name, hosts_name(of)})},
+                    {"verbs", object::array({"get", "patch"})}};
+  const object events{{"apiGroups", object::array({""})},
+                      {"resources", object::array({"events"})},
+                      {"verbs", object::array({"create"})}};
+  return {{"apiVersion", "rbac.authorization.k8s.io/v1"},
+          {"kind", "Role"},
+          {"metadata", metadata(of, of.name)},
+          {"rules", object::array({jobs, events})}};
+}
+
+object role_binding(const pods_wish& of) {
+  return {{"apiVersion", "rbac.authorization.k8s.io/v1"},
+          {"kind", "RoleBinding"},
+          {"metadata", metadata(of, of.name)},
+          {"roleRef", {{"apiGroup", "rbac.authorization.k8s.io"}, {"kind", "Role"}, {"name", of.name}}},
+          {"subjects", object::array({{{"kind", "ServiceAccount"}, {"name", of.name}}})}};
+}
+
 // ---- the pods
 
 object volume_at(const char* name, const std::string& path, bool is_read_only) {
@@ -141,18 +197,20 @@ object container(const pods_wish& of, const std::vector<std::string>& arguments,
            {{"allowPrivilegeEscalation", false},
             {"readOnlyRootFilesystem", true},
             {"capabilities", {{"drop", object::array({"ALL"})}}}}},
+          {"terminationMessagePolicy", "FallbackToLogsOnError"},
           {"volumeMounts", std::move(mounts)}};
 }
 
+/// @param account "": the pod asks nothing of the API server
 object pod_template(const pods_wish& of, const char* component, object container, object volumes,
-                    std::int64_t grace_s) {
+                    std::int64_t grace_s, const std::string& account = "") {
   const object spread{{"maxSkew", 1},
                       {"topologyKey", "kubernetes.io/hostname"},
                       {"whenUnsatisfiable", "ScheduleAnyway"},
                       {"labelSelector", {{"matchLabels", labels(of)}}}};
   object spec{{"restartPolicy", "OnFailure"},
               {"terminationGracePeriodSeconds", grace_s},
-              {"automountServiceAccountToken", false},
+              {"automountServiceAccountToken", !account.empty()},
               {"enableServiceLinks", false},
               {"securityContext",
                {{"runAsNonRoot", true},
@@ -161,6 +219,7 @@ object pod_template(const pods_wish& of, const char* component, object container
                 {"fsGroup", user},
                 {"fsGroupChangePolicy", "OnRootMismatch"},
                 {"seccompProfile", {{"type", "RuntimeDefault"}}}}}};
+  if (!account.empty()) spec["serviceAccountName"] = account;
   for (const auto& [key, text] : of.node_labels) spec["nodeSelector"][key] = text;
   spec["topologySpreadConstraints"] = object::array({spread});
   spec["containers"] = object::array({std::move(container)});
@@ -176,11 +235,12 @@ object secret_volume(const pods_wish& of) {
 /// One pod, whose container is started again in place, and goes on with its run. Another pod takes
 /// its place when it has ended, not before: a run has one root.
 object control_job(const pods_wish& of) {
-  std::vector<std::string> arguments{"train",      fmt::format("{}/job.yaml", job_folder),
-                                     "--hosts",    fmt::format("{}/hosts.yaml", job_folder),
-                                     "--address",  "$(POD_IP)",
-                                     "--run-dir",  run_folder_of(of.name),
-                                     "--or-resume"};
+  std::vector<std::string> arguments{"train",       fmt::format("{}/job.yaml", job_folder),
+                                     "--hosts",     fmt::format("{}/hosts.yaml", job_folder),
+                                     "--address",   "$(POD_IP)",
+                                     "--run-dir",   run_folder_of(of.name),
+                                     "--or-resume", "--kubernetes-job",
+                                     of.name};
   if (of.data_bytes_max > 0)
     arguments.insert(arguments.end(), {"--set", fmt::format("data.memory_limit={}", of.data_bytes_max)});
   for (const auto& one : of.overrides) arguments.insert(arguments.end(), {"--set", as_argument(one)});
@@ -204,7 +264,18 @@ object control_job(const pods_wish& of) {
             {"backoffLimit", control_restarts_max},
             {"template",
              pod_template(of, "control", container(of, arguments, std::move(mounts), of.run_claim.empty()),
-                          std::move(volumes), control_grace_s)}}}};
+                          std::move(volumes), control_grace_s, account_name(of))}}}};
+}
+
+/// Of pods that are to be replaced soon when their node is gone.
+object short_tolerations() {
+  object all = object::array();
+  for (const auto* what : {"node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"})
+    all.push_back({{"key", what},
+                   {"operator", "Exists"},
+                   {"effect", "NoExecute"},
+                   {"tolerationSeconds", silent_node_s}});
+  return all;
 }
 
 /// So many pods, each of which keeps its name when another one takes its place. The first that ends
@@ -224,6 +295,9 @@ object hosts_job(const pods_wish& of) {
   object mounts =
       object::array({volume_at("key", secret_folder, true), volume_at("run", runs_folder, false)});
   object volumes = object::array({secret_volume(of), folder_of_pod("run", of.disk)});
+  auto pod = pod_template(of, "host", container(of, arguments, std::move(mounts), true), std::move(volumes),
+                          of.leave_grace.count() + host_grace_s);
+  pod["spec"]["tolerations"] = short_tolerations();
   return {{"apiVersion", "batch/v1"},
           {"kind", "Job"},
           {"metadata", metadata(of, hosts_name(of))},
@@ -233,11 +307,12 @@ object hosts_job(const pods_wish& of) {
             {"parallelism", of.hosts},
             {"successPolicy", {{"rules", object::array({{{"succeededCount", 1}}})}}},
             {"backoffLimit", host_restarts_max},
-            {"template", pod_template(of, "host", container(of, arguments, std::move(mounts), true),
-                                      std::move(volumes), of.leave_grace.count() + host_grace_s)}}}};
+            {"template", std::move(pod)}}}};
 }
 
 } // namespace
+
+std::string hosts_job_of(const std::string& job) { return job + "-hosts"; }
 
 std::string run_folder_of(const std::string& job) { return fmt::format("{}/{}", runs_folder, job); }
 
@@ -273,7 +348,10 @@ bool is_size(const std::string& text) {
 std::vector<object> kubernetes_objects(const pods_wish& of) {
   std::vector<object> all;
   if (of.secret.empty()) all.push_back(secret(of));
-  for (const auto& make : {files, service, network_policy, hosts_job, control_job}) all.push_back(make(of));
+  if (of.service_account.empty())
+    for (const auto& make : {service_account, role, role_binding}) all.push_back(make(of));
+  for (const auto& make : {files, service, network_policy, control_policy, hosts_job, control_job})
+    all.push_back(make(of));
   return all;
 }
 

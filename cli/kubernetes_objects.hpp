@@ -29,6 +29,7 @@ struct pods_wish {
   std::string run_claim{};          ///< where the run folder is; "": it goes with the control pod
   std::string secret{};             ///< one that is there, with the key; "": one is made, of `key`
   security::secret_text key{};      ///< as a file of it
+  std::string service_account{}; ///< one that is there, for the control pod; "": one is made, with its rights
   std::vector<std::pair<std::string, std::string>> node_labels{}; ///< that a node has to have
   std::chrono::seconds leave_grace{30};                           ///< of the job
 };
@@ -39,6 +40,9 @@ inline constexpr auto data_folder = "/data";
 inline constexpr auto pod_program = "/usr/local/bin/dlrun";
 /// Of the run, in the control pod.
 std::string run_folder_of(const std::string& job);
+
+/// Name of the Job of the pods of hosts.
+std::string hosts_job_of(const std::string& job);
 
 /// With the longest name that the other objects have room for: a host has the name of its Job, a
 /// dash and a number of up to three digits, in 63 characters.

@@ -3,6 +3,7 @@
 #include "actors/agent/log_files.hpp"
 #include "actors/common/role_log.hpp"
 #include "actors/protocol/roles.hpp"
+#include "job/run_layout.hpp"
 
 #include <algorithm>
 #include <array>
@@ -162,7 +163,7 @@ log_merger::log_merger(std::filesystem::path run_dir, log_filter filter, std::ve
 
 void log_merger::find_files() {
   std::error_code ignored;
-  for (const auto& entry : std::filesystem::directory_iterator(run_dir_ / "logs", ignored)) {
+  for (const auto& entry : std::filesystem::directory_iterator(run_dir_ / run_layout::logs, ignored)) {
     const auto& path = entry.path();
     const auto name = path.stem().string();
     const auto role = agent::role_of_log(path);

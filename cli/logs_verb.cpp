@@ -4,6 +4,7 @@
 #include "cli/log_lines.hpp"
 #include "cli/run_watch.hpp"
 #include "cli/verbs.hpp"
+#include "job/run_layout.hpp"
 #include "runtime/run_files.hpp"
 #include "runtime/run_folder.hpp"
 #include "runtime/run_record.hpp"
@@ -44,7 +45,7 @@ std::vector<hosted_folder> hosts_of(const std::filesystem::path& run_dir) {
 
 result<void> check_logs_readable(const std::filesystem::path& run_dir) {
   std::error_code ignored;
-  for (const auto& entry : std::filesystem::directory_iterator(run_dir / "logs", ignored))
+  for (const auto& entry : std::filesystem::directory_iterator(run_dir / run_layout::logs, ignored))
     if (auto fine = runtime::check_readable(entry.path()); !fine) return fine;
   return {};
 }

@@ -80,7 +80,7 @@ std::string memory_text(std::uint64_t bytes) { return text_of(bytes, memory_step
 std::string disk_text(std::uint64_t bytes) { return text_of(bytes, disk_step); }
 
 result<void> settle_sizes(const spec::JobSpec& job, pods_wish& wanted) {
-  const auto sizes = runtime::sizes_of(job);
+  const auto sizes = runtime::sizes_of(job, wanted.hosts_min);
   if (!sizes) return tl::unexpected(sizes.error());
   const auto pods = runtime::pods_at_least(wanted.hosts_min);
   const auto data = job::parse_bytes(job.data().memory_limit()).value_or(0);

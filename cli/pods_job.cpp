@@ -6,6 +6,7 @@
 #include "job/field_rules.hpp"
 #include "job/source_text.hpp"
 #include "job/spec_reader.hpp"
+#include "runtime/replicas_choice.hpp"
 
 #include <cmath>
 #include <fmt/format.h>
@@ -79,11 +80,11 @@ result<void> check_job(const spec::JobSpec& job, const pods_wish& wanted) {
   if (job::device_of(job) == job::device::cuda)
     return refuse(
         "cluster.device: with \"cuda\" workers need GPUs, and these pods ask for none: let it be \"cpu\"");
-  if (job.durability().replicas() > wanted.hosts_min)
+  if (const auto replicas = runtime::replicas_on(job, wanted.hosts_min); replicas > wanted.hosts_min)
     return refuse(
-        fmt::format("durability.replicas: {} stores of each PS shard are on as many hosts, and the job "
-                    "begins with {}: --hosts-min {}, or let it be 1",
-                    job.durability().replicas(), wanted.hosts_min, job.durability().replicas()));
+        fmt::format("durability.replicas: {0} stores of each PS shard are on as many hosts, and the job "
+                    "begins with {1}: --hosts-min {0}, or let it be auto",
+                    replicas, wanted.hosts_min));
   return {};
 }
 

@@ -100,7 +100,8 @@ result<void> check(pods_options& options) {
     fine = refuse("--namespace", pods.name_space,
                   "expected small letters, digits and '-', no '-' first or last, at most 63");
   const std::array names{std::pair{"--data-claim", &pods.data_claim},
-                         std::pair{"--run-claim", &pods.run_claim}, std::pair{"--secret", &pods.secret}};
+                         std::pair{"--run-claim", &pods.run_claim}, std::pair{"--secret", &pods.secret},
+                         std::pair{"--service-account", &pods.service_account}};
   for (const auto& [option, value] : names)
     if (fine) fine = check_name_of(option, *value);
   if (fine && !pods.run_claim.empty() && pods.run_claim == pods.data_claim)
@@ -177,6 +178,10 @@ void add_pods_options(CLI::App& command, pods_options& options) {
   command.add_option(
       "--secret", pods.secret,
       "Secret that is there already, whose 'key' has 64 hexadecimal digits (default: one is made)");
+  command.add_option(
+      "--service-account", pods.service_account,
+      "ServiceAccount that is there already, for the control pod (default: one is made, with a "
+      "Role)");
   command
       .add_option("--set", pods.overrides,
                   "Override a value: path=value, e.g. train.epochs=3; may be repeated")

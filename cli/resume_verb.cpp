@@ -20,13 +20,13 @@ struct resume_verb_options {
 int resume(const resume_verb_options& options, const begun_hook& begun) {
   const auto hosts = runtime::plan_hosts_if_named(options.hosts, options.address);
   if (!hosts) return complain(hosts.error());
-  const auto resumed = runtime::prepare_resumption(options.directory, options.how, hosts->has_value());
+  const auto resumed = runtime::prepare_resumption(options.directory, options.how, *hosts);
   if (!resumed) return complain(resumed.error());
   if (!resumed->job) {
     say_completed(resumed->folder.path(), options.json);
     return static_cast<int>(job::exit_code::success);
   }
-  return run_resumed(*resumed, *hosts, {.json = options.json, .begun = begun});
+  return run_resumed(*resumed, *hosts, {.json = options.json, .begun = begun}).code;
 }
 
 int resume_where_wanted(const resume_verb_options& options) {

@@ -1,13 +1,14 @@
 #include "cli/resumed_run.hpp"
 
+#include "cli/auto_choice.hpp"
 #include "cli/complain.hpp"
 #include "cli/json_display.hpp"
-#include "runtime/hosts_run.hpp"
+#include "job/run_layout.hpp"
 
 namespace dlrun::cli {
 
 void say_completed(const std::filesystem::path& folder, bool json) {
-  const auto path = folder / "report.json";
+  const auto path = folder / run_layout::report;
   if (const auto report = dlrun::read_report(path); json && report)
     return json_display{stdout, {}}.summary(*report, path.string());
   say(json ? stderr : stdout,
@@ -15,10 +16,9 @@ void say_completed(const std::filesystem::path& folder, bool json) {
       folder.string());
 }
 
-int run_resumed(const runtime::resumption& resumed, const std::optional<runtime::hosts_plan>& hosts,
-                const display_choice& how) {
-  const auto fits = runtime::check_for_hosts(resumed.job->spec, hosts);
-  if (!fits && !resumed.gathers) return complain(fits.error());
+verb_end run_resumed(const runtime::resumption& resumed, const std::optional<runtime::hosts_plan>& hosts,
+                     const display_choice& how) {
+  if (resumed.replicas) tell_replicas(*resumed.replicas, how.json);
   if (!resumed.missing.empty()) warn(resumed.missing);
   if (!hosts && !resumed.left_behind.empty()) warn(resumed.left_behind);
   return run_displayed(*resumed.job,

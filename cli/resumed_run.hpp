@@ -2,6 +2,7 @@
 #pragma once
 
 #include "cli/displayed_run.hpp"
+#include "cli/verb_end.hpp"
 #include "runtime/resumption.hpp"
 
 namespace dlrun::cli {
@@ -10,8 +11,8 @@ namespace dlrun::cli {
 void say_completed(const std::filesystem::path& folder, bool json);
 
 /// Goes on with a run that is not completed, or not to its end (R38), as run_displayed(). @param
-/// hosts its other hosts; nothing: this host alone. @returns the exit code
-int run_resumed(const runtime::resumption& resumed, const std::optional<runtime::hosts_plan>& hosts,
-                const display_choice& how);
+/// hosts its other hosts; nothing: this host alone. @returns how it ended
+verb_end run_resumed(const runtime::resumption& resumed, const std::optional<runtime::hosts_plan>& hosts,
+                     const display_choice& how);
 
 } // namespace dlrun::cli

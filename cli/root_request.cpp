@@ -2,6 +2,7 @@
 
 #include "actors/agent/control_socket.hpp"
 #include "cli/complain.hpp"
+#include "job/run_layout.hpp"
 #include "runtime/missing_stores.hpp"
 #include <dlrun/report.hpp>
 
@@ -21,8 +22,8 @@ std::optional<error> why_over(const std::filesystem::path& run_dir, const std::s
   std::error_code ignored;
   if (!std::filesystem::is_directory(run_dir, ignored))
     return error{error_code::bad_usage, fmt::format("there is no run folder '{}'", run_dir.string())};
-  if (std::filesystem::exists(run_dir / agent::agent_file, ignored)) return std::nullopt;
-  const auto report = dlrun::read_report(run_dir / "report.json");
+  if (std::filesystem::exists(run_dir / run_layout::agent, ignored)) return std::nullopt;
+  const auto report = dlrun::read_report(run_dir / run_layout::report);
   if (!report) return std::nullopt;
   const bool is_complete = report->status == run_status::completed;
   if (auto lacking = runtime::why_not_whole(run_dir, *report); !lacking.empty())

@@ -1,10 +1,32 @@
 #include "cli/run_watch.hpp"
 
 #include "actors/agent/control_socket.hpp"
+#include "cli/say.hpp"
+#include "job/run_layout.hpp"
 
 #include <thread>
 
 namespace dlrun::cli {
+namespace {
+
+/// Says once, on stderr, that the root does not answer, and once that it does again.
+class silent_root {
+public:
+  void note(const result<std::string>& answer) {
+    const bool is_silent = !answer && answer.error().code == error_code::timed_out;
+    if (is_silent && ++looks_ == looks_until_told)
+      say(stderr, "dlrun: {}; waiting for it\n", answer.error().message);
+    if (is_silent) return;
+    if (looks_ >= looks_until_told) say(stderr, "dlrun: the root of the run answers again\n");
+    looks_ = 0;
+  }
+
+private:
+  static constexpr int looks_until_told = 2; ///< in a row: one may be late on a busy machine
+  int looks_ = 0;
+};
+
+} // namespace
 
 bool pause_for_look() {
   std::this_thread::sleep_for(look_period);
@@ -14,16 +36,18 @@ bool pause_for_look() {
 result<void> follow_run(const std::filesystem::path& run_dir,
                         const std::function<void(const std::string& status)>& show_new,
                         const look_pause& pause) {
+  silent_root silence;
   do {
     std::error_code ignored;
-    const bool running = std::filesystem::exists(run_dir / agent::agent_file, ignored);
+    const bool running = std::filesystem::exists(run_dir / run_layout::agent, ignored);
     const auto answer = running ? agent::ask_root(run_dir, "status") : result<std::string>{};
     show_new(answer.value_or(""));
     if (!running) return {};
+    silence.note(answer);
     // A root that is busy for a moment is neither dead nor elsewhere; one that ends in order takes
     // its file away first.
     if (!answer && answer.error().code != error_code::timed_out &&
-        std::filesystem::exists(run_dir / agent::agent_file, ignored))
+        std::filesystem::exists(run_dir / run_layout::agent, ignored))
       return tl::unexpected(answer.error());
   } while (pause());
   return {};

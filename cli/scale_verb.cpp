@@ -2,6 +2,7 @@
 #include "cli/decimal.hpp"
 #include "cli/root_request.hpp"
 #include "cli/verbs.hpp"
+#include "runtime/run_record.hpp"
 
 #include <chrono>
 #include <optional>
@@ -34,8 +35,8 @@ int wait_for_workers(const scale_options& options) {
 }
 
 int scale(const scale_options& options) {
-  const auto way_out =
-      fmt::format("'dlrun resume {} --set cluster.workers=N' goes on with N workers", options.run_dir);
+  const auto way_out = fmt::format("'{} --set cluster.workers=N' goes on with N workers",
+                                   runtime::resume_command(options.run_dir));
   if (const auto over = why_over(options.run_dir, way_out)) return complain(*over);
   const auto answer = request_of_root(options.run_dir, fmt::format("scale {}", options.workers));
   if (!answer) return complain(answer.error());

@@ -1,6 +1,7 @@
 #include "actors/agent/control_socket.hpp"
 #include "cli/complain.hpp"
 #include "cli/verbs.hpp"
+#include "job/run_layout.hpp"
 #include "runtime/missing_stores.hpp"
 #include <dlrun/report.hpp>
 
@@ -17,7 +18,7 @@ struct status_options {
 
 /// Status of a run that is over, in the form of a running one. Warns where its model is not whole.
 result<std::string> status_from_report(const std::filesystem::path& run_dir) {
-  const auto report = dlrun::read_report(run_dir / "report.json");
+  const auto report = dlrun::read_report(run_dir / run_layout::report);
   if (!report) return tl::unexpected(report.error());
   if (const auto lacking = runtime::why_not_whole(run_dir, *report); !lacking.empty()) cli::warn(lacking);
   return nlohmann::ordered_json{{"job", report->job},
@@ -86,8 +87,8 @@ void print_table(const nlohmann::json& status) {
 int status(const status_options& options) {
   const std::filesystem::path run_dir{options.run_dir};
   std::error_code ignored;
-  const bool over = std::filesystem::exists(run_dir / "report.json", ignored) &&
-                    !std::filesystem::exists(run_dir / agent::agent_file, ignored);
+  const bool over = std::filesystem::exists(run_dir / run_layout::report, ignored) &&
+                    !std::filesystem::exists(run_dir / run_layout::agent, ignored);
   const auto answer = over ? status_from_report(run_dir) : agent::ask_root(run_dir, "status");
   if (!answer) return complain(answer.error());
   if (options.json)

@@ -1,16 +1,19 @@
 #include "cli/address_option.hpp"
+#include "cli/auto_choice.hpp"
 #include "cli/complain.hpp"
 #include "cli/detached_root.hpp"
 #include "cli/json_display.hpp"
+#include "cli/pods_outcome.hpp"
 #include "cli/resumed_run.hpp"
+#include "cli/verb_end.hpp"
 #include "cli/verbs.hpp"
 #include "cli/warn_of_trained_on.hpp"
+#include "job/run_layout.hpp"
 #include "job/spec_reader.hpp"
 #include "runtime/begun_run.hpp"
 #include "runtime/hosts_run.hpp"
 #include "runtime/new_run.hpp"
-
-#include <nlohmann/json.hpp>
+#include "runtime/run_record.hpp"
 
 namespace dlrun::cli {
 namespace {
@@ -21,78 +24,80 @@ struct train_options {
   std::vector<std::string> overrides;
   std::string hosts;
   std::string address;
+  std::string kubernetes_job;
   bool or_resume = false;
   bool detach = false;
   bool json = false;
 };
 
-/// What `auto` became as the value of `section.key`, for people or, as an object of that type, for
-/// a program.
-void tell_auto(const char* type, const char* section, const char* key, const std::string& value,
-               const std::string& reason, bool json) {
-  if (json)
-    say(stdout, "{}\n", nlohmann::ordered_json{{"type", type}, {key, value}, {"reason", reason}}.dump());
-  else
-    say(stdout, "{}.{}: auto is {}: {}\n", section, key, value, reason);
-}
-
-/// Of a run that is not to go on by itself. @returns its exit code.
-int say_failed(const runtime::begun_run& found, bool json) {
-  const auto path = found.folder / "report.json";
+/// Of a run that is not to go on by itself.
+verb_end say_failed(const runtime::begun_run& found, bool json) {
+  const auto path = found.folder / run_layout::report;
   if (json) json_display{stdout, {}}.summary(*found.failed, path.string());
   complain(
-      fmt::format("the run in '{0}' has failed: {1}; nothing was started: 'dlrun resume {0}' goes on with "
-                  "it when that is mended",
-                  found.folder.string(), found.failed->reason));
-  return static_cast<int>(job::exit_code_for(*found.failed));
+      fmt::format("the run in '{}' has failed: {}; nothing was started: '{}' goes on with it when that is "
+                  "mended",
+                  found.folder.string(), found.failed->reason, runtime::resume_command(found.folder)));
+  return {static_cast<int>(job::exit_code_for(*found.failed)), found.failed->reason, found.failed,
+          std::nullopt};
+}
+
+/// Nothing is left to do.
+verb_end say_completed_again(const runtime::begun_run& found, bool json) {
+  say_completed(found.folder, json);
+  auto report = dlrun::read_report(found.folder / run_layout::report);
+  if (!report) return {};
+  const auto code = static_cast<int>(job::exit_code_for(*report));
+  return {code, {}, *std::move(report), std::nullopt};
 }
 
 /// Also when it is completed.
-int go_on(const runtime::begun_run& found, const spec::JobSpec& asked,
-          const std::optional<runtime::hosts_plan>& hosts, const train_options& options,
-          const begun_hook& begun) {
+verb_end go_on(const runtime::begun_run& found, const spec::JobSpec& asked,
+               const std::optional<runtime::hosts_plan>& hosts, const train_options& options,
+               const begun_hook& begun) {
   if (found.failed) return say_failed(found, options.json);
-  const auto resumed =
-      runtime::prepare_resumption(found.folder, {.overrides = found.changes}, hosts.has_value(), asked);
-  if (!resumed) return complain(resumed.error());
+  const auto resumed = runtime::prepare_resumption(found.folder, {.overrides = found.changes}, hosts, asked);
+  if (!resumed) return ended_by(resumed.error());
   if (resumed->job) return run_resumed(*resumed, hosts, {.json = options.json, .begun = begun});
-  say_completed(found.folder, options.json);
-  const auto report = dlrun::read_report(found.folder / "report.json");
-  return static_cast<int>(report ? job::exit_code_for(*report) : job::exit_code::success);
+  return say_completed_again(found, options.json);
 }
 
 /// @param torn what becomes of a beginning in the folder
-int begin(const train_options& options, const std::optional<runtime::hosts_plan>& hosts,
-          runtime::torn_beginning torn, const begun_hook& begun) {
+verb_end begin(const train_options& options, const std::optional<runtime::hosts_plan>& hosts,
+               runtime::torn_beginning torn, const begun_hook& begun) {
   auto job = runtime::prepare_new_job(options.file, options.overrides);
-  if (!job) return complain(job.error());
-  if (auto fits = runtime::check_for_hosts(job->spec, hosts); !fits) return complain(fits.error());
+  if (!job) return ended_by(job.error());
+  if (auto fits = runtime::check_for_hosts(job->spec, hosts); !fits) return ended_by(fits.error());
   warn_of_trained_on(*job);
-  const auto run = runtime::begin_run(*job, options.run_dir, torn);
-  if (!run) return complain(run.error());
+  const auto run = runtime::begin_run(*job, options.run_dir, torn, hosts);
+  if (!run) return ended_by(run.error());
   if (run->device)
     tell_auto("device", "cluster", "device", run->device->device, run->device->reason, options.json);
   if (run->durability)
     tell_auto("durability", "durability", "log", run->durability->log, run->durability->reason, options.json);
+  if (run->replicas) tell_replicas(*run->replicas, options.json);
   return run_displayed(*job, {.run_dir = run->folder.path(), .hosts = hosts, .is_new = true},
                        {.json = options.json, .begun = begun});
 }
 
-int train(const train_options& options, const begun_hook& begun) {
+verb_end train(const train_options& options, const begun_hook& begun) {
   const auto hosts = runtime::plan_hosts_if_named(options.hosts, options.address);
-  if (!hosts) return complain(hosts.error());
+  if (!hosts) return ended_by(hosts.error());
   if (!options.or_resume) return begin(options, *hosts, runtime::torn_beginning::refused, begun);
   const auto asked = job::read_spec(options.file, options.overrides);
-  if (!asked) return complain(asked.error());
+  if (!asked) return ended_by(asked.error());
   const auto found = runtime::find_begun_run(*asked, options.run_dir, hosts->has_value());
-  if (!found) return complain(found.error());
+  if (!found) return ended_by(found.error());
   if (*found) return go_on(**found, *asked, *hosts, options, begun);
   return begin(options, *hosts, runtime::torn_beginning::removed, begun);
 }
 
 int train_where_wanted(const train_options& options) {
-  if (!options.detach) return train(options, {});
-  return run_detached(options.json, [&](const begun_hook& begun) { return train(options, begun); });
+  if (options.detach)
+    return run_detached(options.json, [&](const begun_hook& begun) { return train(options, begun).code; });
+  const auto ended = train(options, {});
+  if (!options.kubernetes_job.empty()) tell_kubernetes(ended, options.kubernetes_job, options.run_dir);
+  return ended.code;
 }
 
 } // namespace
@@ -102,8 +107,8 @@ void add_train(CLI::App& app, verb& chosen) {
   auto* command = app.add_subcommand(
       "train", "Train a model: starts everything, here or on several hosts, and waits for the end");
   command->add_option("FILE", options->file, "Job specification (YAML, see docs/spec.md)")->required();
-  command->add_option("--run-dir", options->run_dir,
-                      "Folder for everything the run writes (default: runs/<name>)");
+  auto* run_dir = command->add_option("--run-dir", options->run_dir,
+                                      "Folder for everything the run writes (default: runs/<name>)");
   command
       ->add_option("--set", options->overrides,
                    "Override a value: path=value, e.g. train.epochs=3; may be repeated")
@@ -115,8 +120,14 @@ void add_train(CLI::App& app, verb& chosen) {
   command->add_flag(
       "--or-resume", options->or_resume,
       "Go on with the run in its folder where there is one, for what starts it again and again");
-  command->add_flag("--detach", options->detach,
-                    "Return when the job has begun; it keeps going without terminal, see 'attach'");
+  auto* detach =
+      command->add_flag("--detach", options->detach,
+                        "Return when the job has begun; it keeps going without terminal, see 'attach'");
+  command
+      ->add_option("--kubernetes-job", options->kubernetes_job,
+                   "In a pod of this Job: tell Kubernetes how the job has ended, see docs/kubernetes.md")
+      ->needs(run_dir)
+      ->excludes(detach);
   command->add_flag("--json", options->json, "Progress, events and the report as JSON, one object a line");
   command->footer(
       "Examples:\n"

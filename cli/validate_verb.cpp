@@ -30,7 +30,7 @@ struct pod_figures {
 
 /// With the data that is there.
 result<pod_figures> figures_of(const runtime::prepared_job& job, std::uint32_t hosts) {
-  const auto sizes = runtime::sizes_of(job.spec);
+  const auto sizes = runtime::sizes_of(job.spec, hosts + 1);
   if (!sizes) return tl::unexpected(sizes.error());
   std::uint64_t data = 0;
   for (const auto& memory : data::memory_of(*job.data)) data += memory->bytes().size();

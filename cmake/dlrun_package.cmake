@@ -49,7 +49,7 @@ set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 set(CPACK_DEBIAN_PACKAGE_SECTION science)
 set(CPACK_DEBIAN_RUNTIME_PACKAGE_NAME dlrun)
 set(CPACK_DEBIAN_RUNTIME_PACKAGE_SHLIBDEPS ON)
-set(CPACK_DEBIAN_RUNTIME_PACKAGE_RECOMMENDS libcurl4) # loaded where a journal is in an etcd
+set(CPACK_DEBIAN_RUNTIME_PACKAGE_RECOMMENDS libcurl4) # loaded where a journal is in an etcd, or a job on Kubernetes
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_NAME dlrun-dev)
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_DEPENDS "dlrun (= ${PROJECT_VERSION}), libprotobuf-dev, libfmt-dev, libexpected-dev")
 set(CPACK_DEBIAN_DEVELOPMENT_DESCRIPTION "Headers of dlrun, for programs that embed it or add layers, readers and metrics")

@@ -27,7 +27,7 @@ std::unique_ptr<operation> cpu_backend::make_joined_operation(const layer& last,
 
 result<std::span<float>> cpu_backend::begin(std::size_t floats) {
   omp_set_num_threads(threads_);
-  return buffer_.resize(floats);
+  return buffer_.resize(static_cast<std::int64_t>(floats));
 }
 
 result<std::span<const float>> cpu_backend::bring(std::span<const float> records) { return records; }

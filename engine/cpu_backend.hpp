@@ -1,9 +1,9 @@
 /// The processor as a backend.
 #pragma once
 
-#include "engine/activation_buffer.hpp"
 #include "engine/backend.hpp"
 #include "engine/model.hpp"
+#include "kernels/cpu/aligned_floats.hpp"
 #include "kernels/cpu/onednn.hpp"
 
 namespace dlrun::engine {
@@ -33,7 +33,7 @@ private:
   std::shared_ptr<const model> model_;
   int threads_;
   kernels::cpu::onednn context_;
-  activation_buffer buffer_;
+  kernels::cpu::aligned_floats buffer_;
 };
 
 } // namespace dlrun::engine

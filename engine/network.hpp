@@ -14,16 +14,17 @@ namespace dlrun::engine {
 
 class backend;
 
-/// Computes gradients and evaluates. Owns activations and cached primitives; one per compute
-/// thread, used by one thread at a time. The results are a function of the arguments (and of the
-/// number of threads) bit for bit: not of addresses, of what was computed before, of the instance
-/// or of the process.
+/// Computes gradients, metrics and outputs of a model on a backend. Owns activations and cached
+/// primitives; one per compute thread, used by one thread at a time. Results are a function of the
+/// arguments and of the number of threads, bit for bit: not of addresses, of earlier computations,
+/// of the instance or of the process.
 class network {
 public:
-  /// `threads`: OpenMP threads for one microbatch, at least 1. It is part of what fixes the bits.
+  /// On the processor, with `threads` OpenMP threads per microbatch, at least 1. The bits depend on
+  /// their number.
   network(std::shared_ptr<const model> model, int threads);
-  /// On `backend`, which is for this network alone. Parameters and gradients below are then floats
-  /// where it computes; records, targets, metrics of evaluate() and outputs are the host's.
+  /// On `backend`, which this network alone uses. Parameters and gradients are then in the memory
+  /// of the backend; records, targets, metrics of evaluate() and outputs are in memory of the host.
   network(std::shared_ptr<const model> model, std::unique_ptr<backend> backend);
   ~network();
   network(const network&) = delete;
@@ -40,8 +41,8 @@ public:
                                               const slot_key& key, std::span<float> gradient) {
     return forward_backward(parameters, batch, key, gradient, nullptr);
   }
-  /// Told on the way back, from the last layer to the first: every float of `gradient` from this
-  /// one on is what it will be at the end. Numbers fall, and are above 0. May be null.
+  /// Called during the backward pass, from the last layer to the first: every float of `gradient`
+  /// from number `first_final` on is final. Numbers fall, and are above 0. May be null.
   using progress = std::function<void(std::uint64_t first_final)>;
   [[nodiscard]] result<void> forward_backward(std::span<const float> parameters, const batch& batch,
                                               const slot_key& key, std::span<float> gradient,

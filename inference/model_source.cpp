@@ -6,6 +6,7 @@
 #include "inference/run_stores.hpp"
 #include "job/choices.hpp"
 #include "job/data_reading.hpp"
+#include "job/run_layout.hpp"
 #include "job/spec_reader.hpp"
 #include "weights/model_weights.hpp"
 #include <dlrun/report.hpp>
@@ -51,7 +52,7 @@ result<run_stores> open_stores(const past_run& run) {
 /// The step that is asked for, if one is.
 result<std::optional<std::uint64_t>> wanted_step(const model_choice& choice, const past_run& run) {
   if (!choice.best) return choice.step;
-  const auto report = dlrun::read_report(run.folder / "report.json");
+  const auto report = dlrun::read_report(run.folder / run_layout::report);
   if (!report)
     return fail(error_code::bad_usage,
                 fmt::format("which version is the best stands in the report of a run that has ended: {}",

@@ -77,6 +77,11 @@ durability_sync durability_sync_of(const spec::JobSpec& spec) {
   return choose<durability_sync>("durability.sync", spec.durability().sync(), words);
 }
 
+replicas replicas_of(const spec::JobSpec& spec) {
+  constexpr std::array<std::string_view, 3> words{"auto", "1", "2"};
+  return choose<replicas>("durability.replicas", spec.durability().replicas(), words);
+}
+
 log_format log_format_of(const spec::JobSpec& spec) {
   constexpr std::array<std::string_view, 2> words{"text", "json"};
   return choose<log_format>("observability.log_format", spec.observability().log_format(), words);

@@ -18,10 +18,10 @@ enum class exit_code : int {
   interrupted = 130,
 };
 
-/// For an error that ended the program.
+/// The exit code for an error that ended the program.
 exit_code exit_code_for(error_code code);
-/// For a run that ended with this report. A job never succeeds with data untrained or trained
-/// twice.
+/// The exit code for a run that ended with this report. A job never succeeds with data untrained or
+/// trained twice.
 exit_code exit_code_for(const report& value);
 
 } // namespace dlrun::job

@@ -24,8 +24,8 @@ bool text_allowed(const spec::FieldRule& rule, const std::string& text);
 
 /// Names of the message's fields, in order of declaration.
 std::vector<std::string> field_names(const google::protobuf::Descriptor& message);
-/// The oneof that a message of this type is a choice between (`kind` of LayerSpec, OptimizerSpec);
-/// null if it is not one.
+/// The oneof of a message type that is a choice (`kind` of LayerSpec, OptimizerSpec); null for any
+/// other type.
 const google::protobuf::OneofDescriptor* choice_of(const google::protobuf::Descriptor& message);
 /// Names of a oneof's members, in order of declaration.
 std::vector<std::string> member_names(const google::protobuf::OneofDescriptor& choice);

@@ -10,7 +10,7 @@
 
 namespace dlrun::job {
 
-/// A place the user wrote something: a line of a file, or an override.
+/// A place where the user wrote something: a line of a file, or an override.
 struct location {
   /// File name, or the text of the override.
   std::string origin;
@@ -24,9 +24,9 @@ std::string to_string(const location& where);
 class source_map {
 public:
   void set(const std::string& path, location where) { places_[path] = std::move(where); }
-  /// Place of the key, or of the nearest section around it that was written.
+  /// The place of the key at `path`, or of the nearest section around it that was written.
   location find(std::string path) const;
-  /// The root's place, for keys that were not written at all.
+  /// Sets the place of keys that were not written at all.
   void set_root(location where) { root_ = std::move(where); }
 
 private:
@@ -34,15 +34,15 @@ private:
   location root_;
 };
 
-/// Collects problems; reading goes on after the first.
+/// Collects problems, so that reading continues after the first one.
 class problem_list {
 public:
   /// `path` is the key the problem is about, "" for the whole text.
   void add(const location& where, const std::string& path, std::string text);
-  /// For a text that takes time to find: `text` is called if the problem is one of those shown,
-  /// which a file full of problems has few of. It must own what it needs.
+  /// For a text that takes time to make: `text` is called only if the problem is shown, and few of
+  /// many problems are. It must own what it needs.
   void add(const location& where, const std::string& path, std::function<std::string()> text);
-  /// Has a problem been reported for this key already? Later checks then leave it alone.
+  /// Whether a problem was reported for this key already. Later checks then skip the key.
   bool reported(const std::string& path) const { return paths_.contains(path); }
   bool empty() const { return problems_.empty(); }
   std::size_t size() const { return problems_.size(); }

@@ -7,22 +7,22 @@
 
 namespace dlrun::job {
 
-/// A number and one of ns, us, ms, s, min, h, d. @returns seconds; nothing for any other text.
+/// Parses a number with a unit: ns, us, ms, s, min, h, d. @returns seconds; nothing for other text.
 std::optional<double> parse_duration(std::string_view text);
 
-/// A number and one of B, kB, MB, GB, TB (powers of 1000) or KiB, MiB, GiB, TiB (of 1024); no unit
-/// means bytes. @returns bytes, rounded down; nothing for any other text or more than 2^63.
+/// Parses a number with a unit: B, kB, MB, GB, TB (powers of 1000) or KiB, MiB, GiB, TiB (of 1024);
+/// no unit means bytes. @returns bytes, rounded down; nothing for other text or more than 2^63.
 std::optional<std::uint64_t> parse_bytes(std::string_view text);
 
-/// Something that comes again and again: every `count` epochs or steps.
+/// How often something happens: every `count` epochs or steps.
 struct interval {
   std::uint64_t count = 0; ///< at least 1
   bool epochs = false;     ///< else steps
 
   bool operator==(const interval&) const = default;
 };
-/// A number from 1 to 10^12 and one of epoch, epochs, step, steps. @returns nothing for any other
-/// text.
+/// Parses a number from 1 to 10^12 and one of epoch, epochs, step, steps. @returns nothing for
+/// other text.
 std::optional<interval> parse_interval(std::string_view text);
 
 } // namespace dlrun::job

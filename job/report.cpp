@@ -154,6 +154,7 @@ template <class Visitor, class T>
 void visit(Visitor& v, T& d) requires std::is_same_v<std::remove_const_t<T>, durability_used> {
   v.field("log", d.log);
   v.field("sync", d.sync);
+  v.field("replicas", d.replicas);
 }
 
 template <class Visitor, class T>

@@ -12,8 +12,8 @@ namespace dlrun::job {
 
 using on_resume = spec::FieldRule::OnResume;
 
-/// One key, by the outermost place at which there is something to tell: `model.layers[1]` for
-/// another kind of layer, `train.seed` for another number.
+/// A key in which two specifications differ, named by the outermost place of the difference:
+/// `model.layers[1]` for another kind of layer, `train.seed` for another number.
 struct spec_difference {
   std::string path;   ///< "model.layers[1].linear.out_features"
   std::string before; ///< as YAML in one line, long ones cut; "nothing" where the key is not set
@@ -22,13 +22,12 @@ struct spec_difference {
   std::string whole_after{};               ///< `after`, not cut
 };
 
-/// All of them, in the order of the keys in proto/job_spec.proto; empty for equal messages. A path
-/// of a file that comes or goes is FIXED, whatever its rule: only another path may stand in its
-/// place.
+/// All differences, in the order of the keys in proto/job_spec.proto; empty for equal messages. A
+/// file path that is added or removed counts as FIXED, whatever its rule: it may only be replaced
+/// by another path.
 std::vector<spec_difference> differences(const spec::JobSpec& before, const spec::JobSpec& after);
 
-/// The keys (and sections) that have this rule, as the proto file writes it at them:
-/// "cluster.workers", ...
+/// The keys (and sections) to which the proto file gives this rule: "cluster.workers", ...
 std::vector<std::string> keys_with(on_resume rule);
 
 } // namespace dlrun::job

@@ -8,7 +8,7 @@
 
 namespace dlrun::job {
 
-/// Where what is being mapped was written, and where to note it.
+/// Context of a mapping: where the text comes from, and where places and problems are noted.
 struct mapping {
   problem_list& problems;
   source_map& sources;
@@ -16,20 +16,19 @@ struct mapping {
   std::string origin;
   /// False for overrides, which have no lines.
   bool has_lines = true;
-  /// Type of the whole specification: tells where a key belongs that was written in the wrong
-  /// section.
+  /// Type of the whole specification, to tell in which section a misplaced key belongs.
   const google::protobuf::Descriptor* root = nullptr;
 
   location at(const yaml_node& node) const { return {origin, has_lines ? node.line : 0}; }
 };
 
-/// Maps keys on the fields of `message`, which lives at `path`. Unknown and repeated keys and
-/// values of the wrong type become problems; the rest is mapped all the same. A message that is a
-/// choice (a layer, an optimizer) may also be written as the name of its member alone: `relu`.
+/// Maps keys to the fields of `message`, whose path is `path`. Unknown and repeated keys and values
+/// of the wrong type become problems; everything else is mapped. A message that is a choice (a
+/// layer, an optimizer) may also be written as the name of its member alone: `relu`.
 void map_message(const yaml_node& node, google::protobuf::Message& message, const std::string& path,
                  mapping& into);
 
-/// Maps a value on one field, replacing what it held. Bounds are left to validate().
+/// Maps a value to one field and replaces its content. validate() checks bounds later.
 void map_field(const yaml_node& node, google::protobuf::Message& message,
                const google::protobuf::FieldDescriptor& field, const std::string& path, mapping& into);
 

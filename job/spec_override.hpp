@@ -6,8 +6,8 @@
 namespace dlrun::job {
 
 /// Sets one key. `text` is "path=value"; the value is YAML (`3`, `[0.9, 0.99]`,
-/// `{adam: {lr: 0.001}}`), or for a text key the text as it stands. Sections on the way are made if
-/// absent; list places must exist. Problems name the override and the nearest valid path.
+/// `{adam: {lr: 0.001}}`), or for a text key the text as it stands. Missing sections on the path
+/// are made; places in lists must exist. Problems name the override and the nearest valid path.
 void apply_override(const std::string& text, google::protobuf::Message& root, problem_list& problems,
                     source_map& sources);
 

@@ -16,7 +16,7 @@ struct path_segment {
   std::optional<std::size_t> index;
 };
 
-/// Splits a path; the error says what is wrong with it.
+/// Splits a path into segments. @returns an error that says what is wrong with the path.
 result<std::vector<path_segment>> parse_path(std::string_view text);
 
 /// "section.key"; the key alone at the top.
@@ -24,11 +24,11 @@ std::string join_path(const std::string& section, const std::string& key);
 /// "path[3]".
 std::string item_path(const std::string& path, std::size_t index);
 
-/// Every path that has a value in specifications of this type, "[N]" for places in lists:
+/// All paths of values in specifications of this type, with "[N]" for places in lists:
 /// "train.epochs", "model.layers[N].linear.out_features".
 std::vector<std::string> all_paths(const google::protobuf::Descriptor& root);
 
-/// Is there a key of this name in any section?
+/// Whether any section has a key of this name.
 bool key_exists(std::string_view key, const google::protobuf::Descriptor& root);
 
 /// The existing path nearest to `path`: by its last key where that exists somewhere, else by edit

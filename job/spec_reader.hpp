@@ -13,7 +13,7 @@ namespace dlrun::job {
 
 /// Larger files are refused unread.
 inline constexpr std::size_t spec_bytes_max = 1024 * 1024;
-/// Those that a run wrote may be so large: they name each column of a table.
+/// Limit for files that a run wrote: they name each column of a table.
 inline constexpr std::size_t written_spec_bytes_max = 16 * spec_bytes_max;
 /// Deeper nesting is refused.
 inline constexpr int spec_depth_max = 32;
@@ -33,8 +33,8 @@ result<spec::JobSpec> parse_spec(std::string_view text, const std::string& file_
                                  const std::filesystem::path& base_dir,
                                  std::span<const std::string> overrides = {});
 
-/// Makes a specification that a program built complete: overrides, defaults, absolute data paths
-/// and all checks, as above. `origin` is what errors call it.
+/// Completes a specification that a program built: overrides, defaults, absolute data paths and all
+/// checks, as above. Errors call it `origin`.
 result<spec::JobSpec> complete_spec(spec::JobSpec built, const std::string& origin,
                                     const std::filesystem::path& base_dir,
                                     std::span<const std::string> overrides = {});

@@ -6,10 +6,10 @@
 
 namespace dlrun::job {
 
-/// Checks that each data set, whose words are those of their keys, has the keys that its format
-/// needs and none that would be ignored, and that validation data is read as training data is.
-/// Adds to `problems`; keys with a problem already are left alone. Whether the files exist and what
-/// is in them is the data library's question.
+/// Checks that each data set has the keys that its format needs and none that would be ignored, and
+/// that validation data is read as training data is. The rules of the keys have been checked
+/// before. Adds to `problems`; skips keys that already have a problem. The data library checks the
+/// files.
 void check_data(const spec::DataSpec& data, const source_map& sources, problem_list& problems);
 
 } // namespace dlrun::job

@@ -5,8 +5,8 @@
 
 namespace dlrun::job {
 
-/// Whether it may stand without quotes: no reader, of YAML 1.1 or 1.2, takes it for a number, a
-/// boolean, null or a sign of YAML.
+/// Whether `text` may be written without quotes: no reader of YAML 1.1 or 1.2 takes it for a
+/// number, a boolean, null or YAML syntax.
 bool is_plain_scalar(const std::string& text);
 
 } // namespace dlrun::job

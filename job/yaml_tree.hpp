@@ -10,14 +10,14 @@ namespace dlrun::job {
 
 struct yaml_entry;
 
-/// A value. Unlike YAML::Node it keeps duplicate keys (so that they can be reported) and whether
-/// text was quoted.
+/// A YAML value. Unlike YAML::Node it keeps duplicate keys, so that they can be reported, and knows
+/// whether text was quoted.
 struct yaml_node {
   enum class kind { nothing, text, list, map };
 
   kind is = kind::nothing;
   std::string text;
-  /// Text without quotes, which may also mean a number or a truth value.
+  /// Whether the text had no quotes, and so may mean a number or a boolean.
   bool plain = false;
   /// 1-based.
   int line = 1;
@@ -35,10 +35,12 @@ struct yaml_failure {
   std::string text;
 };
 
-/// Parses one document. What a specification has no use for is refused: anchors and aliases (they
-/// can expand without bound), tags, several documents, more than `depth_max` levels, more than
-/// `values_max` values. Never throws.
+/// Most values in a document, unless the caller says otherwise.
 inline constexpr std::size_t yaml_values_max = 100'000;
+
+/// Parses one document. Refuses what a specification has no use for: anchors and aliases (they can
+/// expand without bound), tags, several documents, more than `depth_max` levels, more than
+/// `values_max` values. Never throws.
 tl::expected<yaml_node, yaml_failure> parse_yaml(std::string_view text, int depth_max,
                                                  std::size_t values_max = yaml_values_max);
 

@@ -1,4 +1,4 @@
-/// database: RocksDB with the settings, the care on opening, and the errors that dlrun wants.
+/// database: RocksDB with dlrun's settings, checks on opening, and errors.
 #pragma once
 
 #include "persistence/file_system.hpp"
@@ -20,20 +20,20 @@ namespace dlrun::persistence {
 struct database_options {
   std::string directory;
   std::shared_ptr<file_system> files;
-  /// Make it if there is none. Otherwise a missing one is storage_damaged.
+  /// Create the database if there is none. False: a missing one is storage_damaged.
   bool create = false;
-  /// Refuse a damaged log (a torn one is still accepted). Otherwise recover what is before the
-  /// damage and say so.
+  /// Refuse a damaged log (a torn one is still accepted). False: recover what is before the damage,
+  /// and say so in dropped().
   bool strict = false;
-  /// For a look: nothing is written, also not by the recovery.
+  /// Open for a look: nothing is written, not even by the recovery.
   bool read_only = false;
-  /// Writes are gathered in memory up to this, then written to a table and the log is dropped. That
-  /// much is also preallocated for the log on opening.
+  /// Writes are gathered in memory up to this size, then written to a table, and the log is
+  /// dropped. The log is preallocated to the same size on opening.
   std::size_t buffer_bytes = std::size_t{4} << 20;
-  /// What the user can do about damage: the end of the message.
+  /// The end of messages about damage: what the user can do.
   std::string way_out;
-  /// Called before more of a log is dropped than a torn end, which was not acknowledged. An error
-  /// ends the opening, before anything is changed.
+  /// Called before more of a log is dropped than a torn end (which was never acknowledged). An
+  /// error ends the opening before anything is changed.
   std::function<result<void>()> before_loss = [] { return result<void>{}; };
 };
 
@@ -45,10 +45,9 @@ enum class table : std::uint8_t {
   log = 1,
 };
 
-/// An open RocksDB. Thread-safe. After a write failed RocksDB refuses all others until it is opened
-/// anew; whether the failed one is there is then open. After a sync failed it stays closed for
-/// writes: what the operating system wrote of it is unknown, and a second sync would succeed
-/// without telling.
+/// An open RocksDB. Thread-safe. After a failed write RocksDB refuses all others until it is opened
+/// again, and the failed write may or may not be there. After a failed sync it takes no writes any
+/// more: what the operating system wrote is unknown, and a second sync would succeed all the same.
 class database {
 public:
   /// @returns in_use, storage_damaged (naming file and offset), disk_full, system.
@@ -57,8 +56,8 @@ public:
   database& operator=(const database&) = delete;
   ~database();
 
-  /// @returns in_use while somebody has it open; system when that cannot be found out. Only a look:
-  /// a moment later it may be otherwise. Needs no right to write.
+  /// @returns in_use while somebody has the database open; system when that cannot be found out.
+  /// The answer may be out of date a moment later. Needs no right to write.
   static result<void> check_unheld(file_system& files, const std::string& directory);
 
   /// One line for each log file of which something was dropped.
@@ -66,11 +65,11 @@ public:
 
   /// nullopt when there is no such key.
   result<std::optional<std::string>> get(table from, const std::string& key) const;
-  /// Must go before recover() and the end.
+  /// The iterator must be destroyed before recover() and before the database.
   std::unique_ptr<rocksdb::Iterator> iterate(table of) const;
-  /// Adds to `batch` the removal of every key of [first, end) that is there. One by one: a
-  /// compaction that finds nothing but deleted ranges makes a table without a key, and RocksDB
-  /// (7.8) ends the process by an assertion when the disk fails it then.
+  /// Adds to `batch` the removal of every key of [first, end) that is there, one by one: a
+  /// compaction that finds only deleted ranges makes a table without a key, and RocksDB (7.8) then
+  /// ends the process by an assertion if the disk fails.
   result<void> erase(rocksdb::WriteBatch& batch, table of, const std::string& first,
                      const std::string& end) const;
   /// An iterator's status as an error.
@@ -87,8 +86,8 @@ public:
   bool broken() const { return broken_; }
   /// A sync failed.
   bool lost() const { return lost_; }
-  /// Makes writes possible again by opening it anew. What the failed one left may be there or not.
-  /// The handles of tables change. After an error nothing can be read either, unless that is
+  /// Opens the database again, so that it takes writes. The failed write may be there or not. The
+  /// handles of tables change. After an error nothing can be read either, unless the error is
   /// disk_full.
   result<void> recover();
 

@@ -1,7 +1,7 @@
 #include "persistence/etcd_client.hpp"
 
+#include "base/http_client.hpp"
 #include "base/utf8.hpp"
-#include "persistence/http_post.hpp"
 
 #include <algorithm>
 #include <fmt/ranges.h>
@@ -109,13 +109,17 @@ private:
     return {};
   }
 
-  result<http_answer> send(const std::string& path, const std::string& body, clock::time_point give_up) {
+  result<base::http_answer> send(const std::string& path, const std::string& body,
+                                 clock::time_point give_up) {
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(give_up - clock::now());
     if (left <= std::chrono::milliseconds(0)) return fail(error_code::timed_out, "no time is left for it");
-    return http_.send(member() + path, body, token_, left);
+    std::vector<std::string> headers{"Content-Type: application/json"};
+    if (!token_.empty()) headers.push_back("Authorization: " + token_);
+    return http_.send({.method = "POST", .url = member() + path, .headers = std::move(headers), .body = body},
+                      left);
   }
 
-  result<std::string> answer_of(const result<http_answer>& answer) const {
+  result<std::string> answer_of(const result<base::http_answer>& answer) const {
     if (!answer) return tl::unexpected(answer.error());
     if (answer->status == http_ok) return answer->body;
     return tl::unexpected(refusal_of(answer->status, answer->body, member()));
@@ -159,7 +163,7 @@ private:
   etcd_place place_;
   etcd_patience patience_;
   etcd_user user_;
-  http_post http_;
+  base::http_client http_;
   std::string token_;
   std::size_t current_ = 0; ///< the member that is asked first
 };
@@ -169,7 +173,8 @@ etcd_client::etcd_client(std::unique_ptr<implementation> parts)
 etcd_client::~etcd_client() = default;
 
 result<std::unique_ptr<etcd_client>> etcd_client::make(const etcd_place& place, etcd_patience patience) {
-  if (auto installed = http_post::check_installed(); !installed) return tl::unexpected(installed.error());
+  if (auto installed = base::http_client::check_installed("a journal in an etcd"); !installed)
+    return tl::unexpected(installed.error());
   for (const auto& readable : {check_readable(place.ca_file, "certificate of the authority"),
                                check_readable(place.certificate_file, "client's certificate"),
                                check_readable(place.key_file, "client's key")})

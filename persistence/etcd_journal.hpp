@@ -10,23 +10,24 @@ namespace dlrun::persistence {
 struct etcd_journal_options {
   etcd_place place;
   std::string prefix; ///< of the run's keys, without a '/' at its end
-  /// Who takes it; must be above whoever took it before.
+  /// Incarnation that takes the journal; must be above every one that has taken it.
   incarnation owner;
   etcd_patience patience{};
-  /// While it cannot be taken because nobody answers (timed_out) or etcd has no space (disk_full),
-  /// which may have taken it all the same: called after each attempt, may block. @returns whether
-  /// to try again. None: does not.
+  /// Called after each attempt to take the journal that failed because nobody answers (timed_out)
+  /// or etcd has no space (disk_full); the attempt may have taken it all the same. May block.
+  /// @returns whether to try again. Empty: take() does not try again.
   std::function<bool(const error& why)> keep_trying{};
 };
 
-/// Keys of an etcd: PREFIX/owner, whose value names term, taker and number of the last write, and
-/// PREFIX/entry/KEY. Taking compares the owner that was read; every write is one transaction that
-/// compares the owner as of the write before, and puts itself there as the next. So whatever was
-/// overtaken, by a newer term or by a later write, is not done when it arrives late; and a write
-/// whose answer was lost is asked for again under its number, by its writer alone, and done once.
+/// A journal in an etcd. Keys: PREFIX/owner, whose value names term, taker and number of the last
+/// write, and PREFIX/entry/KEY. Taking the journal compares the owner that was read. Every write is
+/// one transaction that compares the owner as of the write before, and puts itself there as the
+/// next. So a write that was overtaken, by a newer term or a later write, does nothing when it
+/// arrives late; and a write whose answer was lost is repeated under its number, by its writer
+/// alone, and done once.
 ///
-/// Without an answer for as long as `patience` says a write is unknown (timed_out): it may be done
-/// later. This journal then takes no other.
+/// Without an answer within `patience` the outcome of a write is unknown (timed_out): it may be
+/// done later. This journal then takes no other write.
 class etcd_journal : public journal {
 public:
   /// Takes the term, then reads.
@@ -34,8 +35,8 @@ public:
   /// journal; as etcd_client does.
   static result<std::unique_ptr<etcd_journal>> take(const etcd_journal_options& options);
 
-  /// A look that fences nobody; of a moment, while an owner may write. @returns nothing when there
-  /// is no journal.
+  /// Reads the contents as of one moment; fences nobody, and an owner may be writing. @returns
+  /// nothing when there is no journal.
   static result<std::optional<journal_contents>> read(const etcd_place& place, const std::string& prefix,
                                                       etcd_patience patience = {});
 
@@ -44,9 +45,9 @@ public:
   static result<std::string> probe(const etcd_place& place, const std::string& prefix,
                                    std::size_t entries_max, etcd_patience patience = {});
 
-  /// Of a run that is to begin. @returns bad_usage, with the way out, when there is anything under
-  /// the prefix, or the prefix is within the journal of another run: who removes that one's keys
-  /// would remove this one's.
+  /// Checks the prefix of a run that is to begin. @returns bad_usage, with the way out, when there
+  /// is anything under the prefix, or the prefix lies within the journal of another run: removing
+  /// the keys of that run would remove these too.
   static result<void> check_free(const etcd_place& place, const std::string& prefix,
                                  etcd_patience patience = {});
 

@@ -19,15 +19,14 @@ namespace dlrun::persistence {
 
 using file_system = rocksdb::FileSystem;
 
-/// What RocksDB's file functions want last.
+/// Last argument of RocksDB's file functions.
 inline constexpr rocksdb::IODebugContext* no_context = nullptr;
 
 /// The operating system's files.
 std::shared_ptr<file_system> default_file_system();
 
-/// `status` as an error that names what was done, the path, and how many bytes it was about (0: not
-/// a matter of size). No space is disk_full, damage is storage_damaged, everything else of the
-/// operating system is system.
+/// `status` as an error that names what was done, the path, and the number of bytes (0: not a
+/// matter of size). No space is disk_full, damage is storage_damaged, anything else is system.
 tl::unexpected<error> fail_status(const rocksdb::Status& status, std::string_view what,
                                   const std::string& path, std::uint64_t bytes = 0);
 
@@ -41,7 +40,8 @@ struct file_entry {
   std::string name;
   std::uint64_t bytes = 0;
 };
-/// What is in `directory`, sorted by name. Opens nothing. What vanishes meanwhile is left out.
+/// The entries of `directory`, sorted by name. Opens no file; leaves out files that vanish
+/// meanwhile.
 result<std::vector<file_entry>> list_files(file_system& files, const std::string& directory);
 
 result<std::string> read_file(file_system& files, const std::string& path);
@@ -52,10 +52,10 @@ result<void> write_file_durably(file_system& files, const std::string& path, std
 
 result<bool> file_exists(file_system& files, const std::string& path);
 
-/// Drops what is behind the first `bytes` of a file, durably.
+/// Cuts a file to its first `bytes`, durably.
 result<void> cut_file(file_system& files, const std::string& path, std::uint64_t bytes);
 
-/// Best effort: what stays is removed when the store is opened next.
+/// Removes a file, best effort: the next opening of the store removes one that stays.
 void remove_file(file_system& files, const std::string& path);
 
 } // namespace dlrun::persistence

@@ -11,18 +11,18 @@ namespace dlrun::persistence {
 struct journal_options {
   /// Created when missing. Nobody else may write there.
   std::string directory;
-  /// Who opens; must be above whoever opened it before.
+  /// Incarnation that opens; must be above every one that has opened it.
   incarnation owner;
   /// Null: the operating system's.
   std::shared_ptr<file_system> files;
 };
 
-/// A folder on disk, which one process at a time can open. Every write is synced when it returns.
-/// Calls block for some milliseconds.
+/// A journal in a folder on disk, which one process at a time can open. Every write is synced when
+/// it returns. Calls block for some milliseconds.
 ///
-/// Damage is never passed over: what RocksDB would drop from the end of its log in silence is
-/// looked at first. Only a write that was torn in the middle, hence never acknowledged, is dropped;
-/// everything else is storage_damaged, naming the file, the offset and the way out.
+/// Damage is never ignored: before RocksDB drops something from the end of its log in silence, this
+/// class looks at it. Only a write that was torn in the middle, hence never acknowledged, is
+/// dropped; any other damage is storage_damaged, naming the file, the offset and the way out.
 class folder_journal : public journal {
 public:
   /// Opens or creates, and writes the owner, synced.
@@ -30,7 +30,7 @@ public:
   /// one; storage_damaged.
   static result<std::unique_ptr<folder_journal>> open(const journal_options& options);
 
-  /// A look without owning: writes nothing and fences nobody. For the time when no owner runs.
+  /// Reads a journal that nobody has open, without taking it: writes nothing and fences nobody.
   /// @returns in_use while an owner holds it; bad_usage when there is no journal; storage_damaged.
   static result<journal_contents> read(const std::string& directory,
                                        const std::shared_ptr<file_system>& files = nullptr);

@@ -10,7 +10,8 @@
 
 namespace dlrun::persistence {
 
-/// Appends, syncs and reads. All functions are those of shard_store with the same name.
+/// Appends, syncs and reads the records of steps, for shard_store: each function is that of the
+/// store with the same name.
 class log_of_record {
 public:
   explicit log_of_record(store_ground& on)

@@ -13,23 +13,22 @@
 
 namespace dlrun::persistence {
 
-/// Most of what the owner may keep with a step beside its gradient: it rests in RocksDB, which
-/// large values make slow.
+/// The most bytes that the owner may store with a step beside its gradient: RocksDB holds them, and
+/// large values make it slow.
 inline constexpr std::size_t extra_bytes_max = std::size_t{48} << 10;
 
-/// One step as it is logged: everything that replay needs, so that replay asks nobody (rule
-/// R12).
+/// One step to be logged: everything that a replay needs, so that it asks no other process (R12).
 struct log_record {
   step_id step;
-  /// The timeline that the step was computed in; its spec replays it (R11).
+  /// The timeline on which the step was computed; its specification replays the step (R11).
   timeline_id timeline;
-  /// What the owner keeps with the step beside its gradient (coupled quantities, ledger), in its
-  /// own encoding; opaque here, at most extra_bytes_max. Rests in RocksDB, so read_head() gives it
-  /// without the payload. Borrowed for the duration of the call.
+  /// What the owner stores with the step beside its gradient (coupled quantities, ledger), in its
+  /// own encoding, at most extra_bytes_max bytes. RocksDB holds it, so read_head() gives it without
+  /// the payload. Borrowed for the duration of the call.
   std::string_view extra;
   /// The root gradient of the step. Borrowed for the duration of the call.
   std::span<const std::byte> payload;
-  /// Of the payload, where the caller knows it already, and what it is of was compared with it.
+  /// CRC32C of the payload, if the caller knows it and has compared the payload with it.
   std::optional<std::uint32_t> payload_crc32c{};
 };
 
@@ -43,22 +42,22 @@ struct record_head {
   friend bool operator==(const record_head&, const record_head&) = default;
 };
 
-/// A record as it is read back. Owns its bytes, whose checksum was right.
+/// A record that was read back. Owns its bytes, whose checksum was right.
 struct stored_record {
   record_head head;
   std::vector<std::byte> payload;
 };
 
-/// What is left out of a step (R18).
+/// A slot, or one record of it, that is left out of a step (R18).
 struct parked_entry {
   step_id step;
   slot_id slot;
-  std::uint32_t record_after = 0; ///< place of the one record that is, plus 1; 0: the whole slot
+  std::uint32_t record_after = 0; ///< place of the record that is left out, plus 1; 0: the whole slot
 
   friend bool operator==(const parked_entry&, const parked_entry&) = default;
 };
 
-/// One timeline of the training: it left its predecessor at version `branch` (R16).
+/// One timeline of the training: it left the timeline before it at version `branch` (R16).
 struct history_entry {
   timeline_id timeline;
   version_id branch;
@@ -71,9 +70,9 @@ struct history_entry {
 struct snapshot_info {
   version_id version;
   timeline_id timeline;
-  /// What the writer was given, without metadata and framing.
+  /// Bytes that the writer was given, without metadata and framing.
   std::uint64_t payload_bytes = 0;
-  /// What it takes on disk.
+  /// Bytes on disk.
   std::uint64_t file_bytes = 0;
 
   friend bool operator==(const snapshot_info&, const snapshot_info&) = default;

@@ -21,7 +21,7 @@ class FSWritableFile;
 
 namespace dlrun::persistence {
 
-/// What one payload is of; stored before it, and compared when it is read.
+/// The head of a payload: stored before it, and compared when the payload is read.
 struct segment_record {
   step_id step;
   timeline_id timeline;
@@ -34,7 +34,7 @@ struct segment_record {
 /// "000042.seg"
 std::string segment_file_name(std::uint64_t number);
 
-/// A file of which nothing counts any more.
+/// A segment file that holds no record that counts.
 struct spare_segment {
   std::uint64_t number = 0;
   std::uint64_t bytes = 0; ///< its size
@@ -43,15 +43,14 @@ struct spare_segment {
 /// Appends payloads to a file. append() from one thread; sync() also from others at the same time.
 class segment_writer {
 public:
-  /// Space is taken from the file system in pieces of `preallocation_bytes`, so that a file is few
+  /// Takes space from the file system in pieces of `preallocation_bytes`, so that a file has few
   /// extents.
   static result<std::unique_ptr<segment_writer>> create(const std::shared_ptr<file_system>& files,
                                                         const std::string& directory, std::uint64_t number,
                                                         std::uint64_t preallocation_bytes);
-  /// Renames `over` and writes over what it holds. Its blocks on the disk and its pages in memory
-  /// are there already: on a virtual machine whose host takes unused memory back, new pages cost
-  /// ten times what is copied into them. A writer of `over` may still exist, but nothing may be
-  /// appended by it.
+  /// Renames `over` and overwrites its content. Its blocks on the disk and its pages in memory are
+  /// there already: on a virtual machine whose host takes unused memory back, a new page costs ten
+  /// times as much as copying into it. A writer of `over` may still exist, but must not append.
   static result<std::unique_ptr<segment_writer>> reuse(const std::shared_ptr<file_system>& files,
                                                        const std::string& directory, std::uint64_t number,
                                                        std::uint64_t preallocation_bytes,
@@ -66,15 +65,14 @@ public:
   /// Everything appended before survives a power cut, if the directory is synced too. Once it
   /// failed it fails for ever: a second fdatasync could succeed although pages were lost.
   result<void> sync();
-  /// Drops what is behind; for after a failure, best effort.
+  /// Drops what is behind the first `bytes`, after a failure. Best effort.
   void cut_to(std::uint64_t bytes);
-  /// Nothing will be appended any more: gives back what was preallocated and is not used, best
-  /// effort.
+  /// Ends appending: gives back unused preallocated space. Best effort.
   void close();
 
   std::uint64_t number() const { return number_; }
   std::uint64_t bytes() const { return bytes_; }
-  /// Its size: where it was written over, what it held may be behind what was appended.
+  /// Size of the file: behind what was appended there may be old content of a file that was reused.
   std::uint64_t file_bytes() const { return std::max(bytes_.load(), reused_bytes_); }
   bool synced() const { return synced_bytes_ == bytes_; }
 
@@ -112,7 +110,7 @@ public:
   segment_reader(const segment_reader&) = delete;
   segment_reader& operator=(const segment_reader&) = delete;
 
-  /// Reads the payload at `offset` and keeps nothing.
+  /// Reads and checks the payload at `offset`, and keeps nothing of it.
   /// @returns storage_damaged naming file and offset unless head and checksum are those of
   /// `expected`; system.
   result<void> verify(std::uint64_t offset, const segment_record& expected) const;

@@ -28,9 +28,10 @@ struct segment_payload {
   std::span<const std::byte> bytes;
 };
 
-/// Appends payloads to one file after the other, and knows which steps each holds. Of files that
-/// hold none any more it keeps some and writes over them, the others it removes. append() and the
-/// cuts belong to one thread at a time, everything else may be called beside them.
+/// The segment files of a store: appends payloads to one file after the other, and knows which
+/// steps each file holds. It keeps some files that hold no step any more and writes over them; it
+/// removes the others. append() and the cuts belong to one thread at a time, all other functions
+/// may be called beside them.
 class segment_set {
 public:
   /// `directory` must exist. A file is closed when it reaches `segment_bytes`.
@@ -40,13 +41,13 @@ public:
   segment_set(const segment_set&) = delete;
   segment_set& operator=(const segment_set&) = delete;
 
-  /// After a start: learns which files there are. use() then tells which records of them count, and
-  /// remove_unused() that the others hold none.
+  /// After a start: finds the files that are there. The caller then names the records that count,
+  /// by use(), and ends with remove_unused(): the other files hold none.
   result<void> find_files();
   void use(std::uint64_t segment, step_id step);
   void remove_unused();
 
-  /// Appends all or nothing; a place for each payload, in order.
+  /// Appends all payloads or none. @returns a place for each, in order.
   result<std::vector<segment_place>> append(std::span<const segment_payload> payloads);
   /// Everything found or appended before survives a power cut.
   result<void> sync();
@@ -59,9 +60,9 @@ public:
   void cut_from(step_id first);
   void cut_below(step_id end);
 
-  /// Of all files, also of those that are kept to be written over.
+  /// Bytes of all files, spare ones included.
   std::uint64_t bytes() const;
-  /// Removes these: their room is needed.
+  /// Removes the spare files, because their space is needed.
   void remove_spares();
 
 private:

@@ -1,4 +1,4 @@
-/// shard_store: everything of a PS shard that outlives its process.
+/// shard_store: the state of a PS shard that outlives its process.
 #pragma once
 
 #include "base/version_set.hpp"
@@ -19,9 +19,9 @@
 
 namespace dlrun::persistence {
 
-/// What a record survives once append() has returned.
+/// What a record survives when append() has returned.
 enum class sync_mode : std::uint8_t {
-  /// The death of every process (kill -9): it was handed to the operating system.
+  /// The death of every process (kill -9): the operating system has the record.
   process,
   /// A power cut too: append() ends with a sync.
   power,
@@ -30,34 +30,34 @@ enum class sync_mode : std::uint8_t {
 struct shard_store_options {
   /// Holds FORMAT, log/, segments/, snapshots/; created when missing. Nobody else may write there.
   std::string directory;
-  /// Who opens. A store that a higher incarnation opened before is refused (R4).
+  /// Incarnation of the PS shard that opens. Refused if a higher one has opened the store (R4).
   incarnation opener;
   /// Null: the operating system's.
   std::shared_ptr<file_system> files;
-  /// The start of the machine's kernel; "": as the kernel says.
+  /// Id of the machine's boot, for tests; "": ask the kernel.
   std::string boot{};
   sync_mode sync = sync_mode::process;
-  /// For a look while nobody has it open: nothing is written, created, dropped or removed, and no
-  /// `opener` is needed. Only what does not change the store may be called.
+  /// Opens for a look, while nobody else has the store open: writes, creates and removes nothing,
+  /// and needs no `opener`. Only calls that do not change the store are allowed.
   bool read_only = false;
   /// Most bytes that the directory may take; 0: no limit.
   std::uint64_t disk_quota_bytes = 0;
   /// A segment file is closed and the next begun when it reaches this. Larger: fewer files, but
   /// space comes back later after drop_below. A record that is larger gets a file of its own.
   std::uint64_t segment_bytes = std::uint64_t{64} << 20;
-  /// Payloads up to this rest in RocksDB, larger ones in segments. Above 64 KiB RocksDB writes
-  /// slower.
+  /// RocksDB holds payloads up to this size, segments hold larger ones. Above 64 KiB RocksDB writes
+  /// more slowly.
   std::size_t inline_bytes_max = std::size_t{64} << 10;
 };
 
 /// What open() found.
 struct store_contents {
-  /// Who opened it last; 0 for a new store.
+  /// Incarnation that opened the store last; 0 for a new store.
   incarnation last_opener;
-  /// Why it has another identity since this opening, for people; "" when it has not. A look, which
-  /// gives none, finds the identity 0 then.
+  /// Why this opening gave the store another identity, for people; "" when it did not. A look gives
+  /// none, and then reports the identity 0.
   std::string why_new_identity;
-  /// Of shard_store::identity() and floor().
+  /// As shard_store::identity() and floor().
   std::uint64_t identity = 0;
   version_id floor;
   /// In the order of timelines; empty before the first rewind.
@@ -65,44 +65,46 @@ struct store_contents {
   /// The records [log_first, log_end) are there without a gap. Equal when there are none.
   step_id log_first;
   step_id log_end;
-  /// A record is unreadable, and a snapshot above it leads on: no append brings it back.
+  /// The log lacks an unreadable record, and continues above a later snapshot: no append can fill
+  /// the gap.
   bool has_gap = false;
   /// In the order of versions. Their contents are verified when they are read.
   std::vector<snapshot_info> snapshots;
-  /// One line for each thing that was dropped since it was torn or damaged: file, offset, why. A
-  /// torn tail is normal after a crash; what was synced is never in it unless the disk lost it.
+  /// One line for each thing that was dropped because it was torn or damaged: file, offset, why. A
+  /// torn tail is normal after a crash, and holds nothing that was synced unless the disk lost it.
   std::vector<std::string> damaged;
 };
 
 struct store_counters {
   /// Payload bytes appended since open.
   std::uint64_t bytes_logged = 0;
-  /// Of the snapshots taken since open.
+  /// Bytes of the snapshots taken since open.
   std::uint64_t bytes_snapshotted = 0;
-  /// Files of the snapshots there are.
+  /// Bytes of the files of all present snapshots.
   std::uint64_t bytes_in_snapshots = 0;
-  /// Everything in the directory; of RocksDB's own files an estimate.
+  /// Bytes of everything in the directory; an estimate for RocksDB's own files.
   std::uint64_t bytes_on_disk = 0;
 };
 
 class snapshot_writer;
 class segment_reader;
 
-/// A record, whose payload is read in parts: whoever needs it block by block has no need of memory
-/// for all of it, and finds each block in the cache. Thread-safe. Of a record that is cut off
-/// meanwhile it may read something else, which check() tells. Must not outlive its store.
+/// Reads the payload of one record in parts: a caller that works block by block needs no memory for
+/// all of it, and finds each block in the cache. Thread-safe. If the record is cut off meanwhile it
+/// may read other bytes, which check() tells. Must not outlive its store.
 class payload_reader {
 public:
-  /// Of what `log_directory` holds inlined.
+  /// For a payload that RocksDB holds, in `log_directory`.
   payload_reader(record_head head, std::uint32_t crc32c, std::string inlined, std::string log_directory);
   payload_reader(record_head head, std::uint32_t crc32c, std::shared_ptr<const segment_reader> file,
                  std::uint64_t offset);
 
   const record_head& head() const { return head_; }
-  /// Fills `into` with the payload's bytes from `offset` on, all of which must be there. @returns
-  /// their CRC32C.
+  /// Fills `into` with the payload's bytes from `offset` on; the payload must be that long.
+  /// @returns their CRC32C.
   result<std::uint32_t> read(std::uint64_t offset, std::span<std::byte> into) const;
-  /// Whether `crc32c`, of the whole payload, is right. @returns storage_damaged, naming the place.
+  /// Compares `crc32c`, of the whole payload, with the stored one. @returns storage_damaged, naming
+  /// the place.
   result<void> check(std::uint32_t crc32c) const;
 
 private:
@@ -129,13 +131,13 @@ private:
 /// busy.
 class shard_store {
 public:
-  /// Opens or creates. Writes the opener's incarnation, synced, before anything else; then looks at
-  /// all that is there and drops what is torn or damaged. In mode `power` the rest is synced then
-  /// (R11); in mode `process` by the next sync. A store that may lack something that it has
-  /// acknowledged gets another identity before anything is dropped (R24).
+  /// Opens or creates a store. First writes the opener's incarnation, synced; then reads everything
+  /// and drops what is torn or damaged. The rest is synced at once in mode `power` (R11), by the
+  /// next sync in mode `process`. A store that may lack something that it has acknowledged gets
+  /// another identity before anything is dropped (R24).
   /// @returns in_use while another live process (or another store of this one) holds it: try again;
-  /// fenced when a higher incarnation opened it before; storage_damaged when it cannot be read at
-  /// all or has another format; for a look, bad_usage when there is none.
+  /// fenced when a higher incarnation has opened it; storage_damaged when it cannot be read at all
+  /// or has another format; for a look, bad_usage when there is no store.
   static result<std::unique_ptr<shard_store>> open(const shard_store_options& options);
 
   shard_store(const shard_store&) = delete;
@@ -145,12 +147,13 @@ public:
 
   const store_contents& found() const;
 
-  /// Random, not 0; of a look 0 where the next opening would make another one (R24).
+  /// The random number that identifies the store, not 0. 0 in a look when the next opening would
+  /// make another one (R24).
   std::uint64_t identity() const;
-  /// Somebody knows that it lacks what it has acknowledged: another identity, durable when it
-  /// returns. For the thread that appends.
+  /// Gives the store another identity, durable when it returns: the coordinator has found that the
+  /// store lacks what it has acknowledged. For the thread that appends.
   result<void> renew_identity();
-  /// Log and snapshots below it may have been dropped (R13).
+  /// Log and snapshots below this version may have been dropped (R13).
   version_id floor() const;
 
   /// Appends records in step order, all or none of them, as one write: the first must be of
@@ -165,15 +168,15 @@ public:
   /// Makes all that was found or appended survive a power cut: segments first, then RocksDB's log.
   /// @returns the log's end as it was when the call began.
   result<step_id> sync();
-  /// The records below this are synced.
+  /// The records of all steps below this one are synced.
   step_id synced_end() const;
 
   /// @returns storage_damaged when the checksum is wrong, bad_usage when there is no such record.
   result<stored_record> read(step_id step) const;
-  /// For reading its payload in parts. @returns storage_damaged when its head is not the record's,
-  /// bad_usage when there is no such record.
+  /// For reading the payload in parts. @returns storage_damaged when the stored head is not that of
+  /// the record, bad_usage when there is no such record.
   result<payload_reader> open_payload(step_id step) const;
-  /// Without payload, from RocksDB alone: what a lagging shard asks for (R12).
+  /// The record without its payload, from RocksDB alone: what a lagging shard asks for (R12).
   result<record_head> read_head(step_id step) const;
 
   /// Begins a snapshot of `version`, which must not exist. It counts when commit() has returned.
@@ -181,7 +184,7 @@ public:
   /// or abandoned first (R11). A snapshot above the log's end lets the log go on at its version
   /// (mode `snapshots`).
   result<snapshot_writer> begin_snapshot(version_id version, timeline_id timeline);
-  /// In the order of versions.
+  /// All snapshots that count, in the order of versions.
   std::vector<snapshot_info> snapshots() const;
   /// @returns storage_damaged, naming file and offset, when what frames the file is damaged;
   /// bad_usage when there is no such snapshot. Damage in the middle is found when it is read.
@@ -222,8 +225,8 @@ private:
   std::unique_ptr<implementation> parts_;
 };
 
-/// Writes one snapshot. From any one thread, beside appends. Destroyed without commit() it leaves
-/// nothing behind. Must not outlive its store.
+/// Writes one snapshot, from any one thread, beside appends. If it is destroyed without commit(),
+/// nothing is left of the snapshot. Must not outlive its store.
 class snapshot_writer {
 public:
   using verifier = std::function<result<void>(result<snapshot_reader> written)>;
@@ -236,10 +239,9 @@ public:
   result<void> write(std::span<const std::byte> bytes);
 
   /// Makes it durable: fsync, rename, fsync of the directory, sync of the log up to it, and then
-  /// its entry in RocksDB, synced. `metadata` (at most 16 MiB) is given back by
-  /// snapshot_reader::metadata(). The writer is of no more use.
-  /// @param verify is shown what was written, read back from the file, and says whether it may
-  ///   count
+  /// its entry in RocksDB, synced. snapshot_reader::metadata() gives `metadata` (at most 16 MiB)
+  /// back. The writer must not be used again.
+  /// @param verify reads back from the file what was written, and says whether it may count
   /// @returns fenced if the store was rewound meanwhile; what `verify` returns.
   result<snapshot_info> commit(std::span<const std::byte> metadata, const verifier& verify = {});
 

@@ -18,8 +18,8 @@ class FSWritableFile;
 
 namespace dlrun::persistence {
 
-/// Writes to a temporary file beside its goal; finish() gives it its name. Without that nothing
-/// stays. One thread at a time.
+/// Writes the file of a snapshot: a temporary file, to which finish() gives its name. Without
+/// finish() no file stays. One thread at a time.
 class snapshot_file_writer {
 public:
   static result<std::unique_ptr<snapshot_file_writer>> create(const std::shared_ptr<file_system>& files,
@@ -32,7 +32,7 @@ public:
   /// After an error nothing more can be written.
   result<void> write(std::span<const std::byte> bytes);
 
-  /// What is left, metadata and trailer; fsync, rename, fsync of the directory.
+  /// Writes the last chunk, metadata and trailer; fsync, rename, fsync of the directory.
   result<snapshot_info> finish(std::span<const std::byte> metadata);
 
   /// Written so far.

@@ -14,9 +14,9 @@
 
 namespace dlrun::persistence {
 
-/// Reads the payload in order and verifies every chunk before a byte of it is given out, and the
-/// total at the end. The file stays readable when the store drops it meanwhile. One thread at a
-/// time.
+/// Reads the payload of a snapshot in order. It verifies every chunk before it gives out a byte of
+/// it, and the total at the end. The file stays readable when the store drops it meanwhile. One
+/// thread at a time.
 class snapshot_reader {
 public:
   /// Verifies header, trailer and metadata. @returns storage_damaged naming file and offset,
@@ -28,7 +28,7 @@ public:
   ~snapshot_reader();
 
   const snapshot_info& info() const;
-  /// What commit() was given.
+  /// The metadata that commit() was given.
   std::span<const std::byte> metadata() const;
 
   /// Fills `bytes` with what comes next. @returns how many, less than asked only at the end of the

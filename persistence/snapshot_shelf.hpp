@@ -8,11 +8,12 @@
 
 namespace dlrun::persistence {
 
-/// Removes the files of snapshots that count no more. What stays, since the OS refuses, goes on the
-/// next opening.
+/// Removes the files of snapshots that no longer count. The next opening removes a file that the OS
+/// does not let go now.
 void remove_snapshot_files(const store_ground& ground, std::span<const snapshot_info> snapshots);
 
-/// A snapshot begins, is written by its snapshot_writer, and counts once it is added.
+/// Knows the snapshots of a store, and those in the making: a snapshot begins, its snapshot_writer
+/// writes it, and it counts once it is added.
 class snapshot_shelf {
 public:
   snapshot_shelf(store_ground& on, log_of_record& log)
@@ -21,7 +22,7 @@ public:
 
   /// @returns the number of rewinds so far, which end() and add() want.
   result<std::uint64_t> begin(version_id version, timeline_id timeline);
-  /// It is written, or given up.
+  /// The snapshot is written, or given up.
   void end(version_id version, std::uint64_t rewinds);
   /// As snapshot_writer::commit(): syncs the log, then its entry.
   result<void> add(const snapshot_info& snapshot, std::uint64_t rewinds);

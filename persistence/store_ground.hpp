@@ -1,4 +1,4 @@
-/// What all parts of a shard_store stand on: its database, its segments, and what counts of them.
+/// What all parts of a shard_store share: its database, its segments, and what counts of them.
 #pragma once
 
 #include "persistence/database.hpp"
@@ -15,7 +15,7 @@
 
 namespace dlrun::persistence {
 
-/// What counts of a store, in memory: a copy of what RocksDB holds.
+/// What counts of a store: a copy in memory of what RocksDB holds.
 struct store_state {
   step_set steps;
   std::vector<snapshot_info> snapshots; // in the order of versions
@@ -37,8 +37,8 @@ timeline_id timeline_of(const store_state& state);
 step_id next_step_of(const store_state& state);
 std::vector<base::version_range> restorable_of(const store_state& state);
 
-/// Data that the parts share, and what each of them needs before it writes. Its parts change it
-/// under its locks; store_opening alone does so without them.
+/// The data that the parts of a store share, and the checks that each makes before it writes. The
+/// parts change it under its locks; only store_opening does so without them.
 struct store_ground {
   explicit store_ground(const shard_store_options& with);
 
@@ -52,8 +52,7 @@ struct store_ground {
   result<void> check_usable() const;
   /// Is there room for `bytes` more? @returns limit_exceeded, naming path and size.
   result<void> check_quota(std::uint64_t bytes);
-  /// For after a write that failed, perhaps since the disk is full: gives back what can be done
-  /// without.
+  /// After a failed write, perhaps because the disk is full: gives back space that is not needed.
   void make_room() { segments.remove_spares(); }
   store_counters counters() const;
   void count_database_bytes(std::uint64_t added);

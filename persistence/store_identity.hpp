@@ -11,26 +11,26 @@
 
 namespace dlrun::persistence {
 
-/// What the folder of a store is. Format 1 had no identity.
+/// The format of a store's folder. Format 1 had no identity.
 inline constexpr folder_format store_format{"dlrun-shard-store", 2};
 
-/// Under one identity a store never lacks what it has acknowledged (R24).
+/// Identifies a store. Under one identity a store never lacks what it has acknowledged (R24).
 struct store_identity {
   std::uint64_t number = 0; ///< random; 0: it has none
-  /// The start of the machine's kernel under which it was written without syncs; "" when all that
-  /// it has acknowledged survives the end of that.
+  /// The boot of the machine during which it was written without syncs; "" when everything that it
+  /// has acknowledged survives a reboot.
   std::string boot;
 
-  /// The number, or 0 where what it has acknowledged may have been lost with another boot.
+  /// The number, or 0 when a reboot may have lost something that the store has acknowledged.
   std::uint64_t under(const std::string& boot_now) const {
     return boot.empty() || boot == boot_now ? number : 0;
   }
   bool operator==(const store_identity&) const = default;
 };
 
-/// Another one than any before.
+/// A new random number, not 0.
 std::uint64_t random_identity();
-/// Of the machine's kernel; where that does not tell, a text that never comes again.
+/// Id of the machine's boot; a text that never comes again when the kernel does not tell.
 std::string boot_of_machine();
 
 /// nullopt when there is no file FORMAT. @returns storage_damaged for another format, or when it

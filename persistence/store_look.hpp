@@ -17,9 +17,9 @@ struct store_summary {
   version_id floor;           ///< what is below may have been dropped
 };
 
-/// Looks at a store that nobody has open; writes nothing. Unlike open() it reads neither payloads
-/// nor snapshots: damage may leave less than it says. @returns bad_usage where there is none,
-/// in_use while somebody has it open, storage_damaged.
+/// Says what a store holds that nobody has open; writes nothing. Unlike open() it reads neither
+/// payloads nor snapshots, so a damaged store may hold less than this says. @returns bad_usage when
+/// there is no store, in_use while somebody has it open, storage_damaged.
 result<store_summary> look_at_store(const std::string& directory);
 
 } // namespace dlrun::persistence

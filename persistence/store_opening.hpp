@@ -10,7 +10,7 @@
 
 namespace dlrun::persistence {
 
-/// Fills the ground of a store from its folder, once, before anybody else has it.
+/// Opens a store: fills its store_ground from the folder, once, before any other code has it.
 class store_opening {
 public:
   explicit store_opening(store_ground& on)

@@ -18,7 +18,7 @@ struct step_range {
   friend bool operator==(const step_range&, const step_range&) = default;
 };
 
-/// The steps of which there are records: few ranges, sorted and disjoint, usually one.
+/// A set of steps that have records: few ranges, sorted and disjoint, usually one.
 class step_set {
 public:
   /// Adds `step`, which must be above all that are there.
@@ -35,8 +35,8 @@ private:
   std::vector<step_range> ranges_;
 };
 
-/// From each of `bases` (versions that are there as a whole, sorted) as far as `steps` has no gap;
-/// version 0 is always a base. Sorted and disjoint.
+/// The versions that can be rebuilt: from each of `bases` (versions that are stored whole, sorted;
+/// version 0 always is one) as far as `steps` has no gap. Sorted and disjoint.
 std::vector<base::version_range> restorable_versions(std::span<const version_id> bases,
                                                      const step_set& steps);
 

@@ -1,4 +1,4 @@
-/// Stands for the agent in a process of a job of several hosts.
+/// The root's agent, as a role of a job of several hosts reaches it.
 #pragma once
 
 #include "actors/link/process_link.hpp"
@@ -16,7 +16,7 @@ namespace dlrun::runtime {
 /// Finds the agent. Never blocks; calls its argument once, on any thread.
 using agent_dialler = std::function<void(std::function<void(result<protocol::agent_actor>)>)>;
 
-/// Finds it over a link, which must outlive the call, at its address.
+/// A dialler that connects over `link`, which must outlive it, to the agent at `address`.
 agent_dialler agent_dial(link::process_link& link, std::string address);
 
 struct agent_relay_options {
@@ -28,10 +28,9 @@ struct agent_relay_options {
   std::shared_ptr<spdlog::logger> log;
 };
 
-/// An actor that hands on to the agent what it is told. When the connection to the agent is lost it
-/// finds the agent again: what is sent meanwhile is lost, as messages may be. After half of its
-/// lifetime the certificate of the process is renewed; connections that are there go on with
-/// theirs.
+/// Forwards messages to the agent, through an actor that stands for it. When the connection is lost
+/// it connects again; messages sent meanwhile are lost, as messages may be. It renews the
+/// certificate of the process after half of its lifetime; open connections keep the old one.
 class agent_relay {
 public:
   agent_relay(caf::actor_system& system, agent_relay_options options);

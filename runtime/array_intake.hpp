@@ -11,7 +11,7 @@
 
 namespace dlrun::runtime {
 
-/// What of an array is here.
+/// What this host already has of an array.
 struct array_here {
   data::array_place place{};
   const records::ArrayDigest* recorded = nullptr; ///< what it has to be
@@ -22,8 +22,9 @@ struct array_here {
   std::string why{};                    ///< what is missing or other; "" when nothing is
 };
 
-/// Takes memory for the array, copies what of it is here, and takes the other blocks as they come:
-/// in any order, each only if its digest is the recorded one. One thread at a time.
+/// Puts an array together: allocates its memory, copies the blocks that are here, and takes the
+/// others from other hosts, in any order, each only if its digest is the recorded one. One thread
+/// at a time.
 class array_intake {
 public:
   /// @returns bad_data when `memory` has no room for it; protocol for a record that makes no sense;
@@ -34,18 +35,18 @@ public:
   std::uint64_t size() const { return bytes_; }
   std::uint64_t missing_bytes() const { return missing_bytes_; }
 
-  /// Blocks [first, end), in a row, that have not come and that nobody was asked for.
+  /// The next run of blocks to ask a host for: they are missing, and nobody was asked for them.
   std::optional<data::place_run> next();
   data::place_run bytes_of(const data::place_run& blocks) const;
-  /// Where the bytes of those blocks are to be put: memory of the whole array.
+  /// Memory of the whole array, into which those blocks are written.
   std::span<std::byte> room() const;
   /// Keeps that memory.
   std::shared_ptr<void> owner() const { return file_; }
 
-  /// They have been put there: keeps those that are what they should be. The others are to be asked
-  /// for again. @returns bad_data naming the first block that is not.
+  /// These blocks have been written: keeps those with the recorded digest; next() gives the others
+  /// again. @returns bad_data naming the first wrong block.
   result<void> take(const data::place_run& blocks);
-  /// They did not come: they are to be asked for again.
+  /// These blocks did not come: next() gives them again.
   void put_back(const data::place_run& blocks) { waiting_.push_front(blocks); }
 
   bool is_whole() const { return missing_bytes_ == 0; }

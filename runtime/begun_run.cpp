@@ -1,6 +1,7 @@
 #include "runtime/begun_run.hpp"
 
 #include "job/choices.hpp"
+#include "job/run_layout.hpp"
 #include "runtime/changed_spec.hpp"
 #include "runtime/run_record.hpp"
 #include "runtime/trained_with.hpp"
@@ -70,7 +71,7 @@ result<std::optional<begun_run>> find_begun_run(const spec::JobSpec& asked, cons
   const auto place = place_for_run(wanted, asked);
   if (holds_at_most_a_beginning(place)) return std::nullopt;
   std::error_code ignored;
-  if (!std::filesystem::exists(place / record_name, ignored))
+  if (!std::filesystem::exists(place / run_layout::record, ignored))
     return fail(
         error_code::bad_usage,
         fmt::format("what is in the folder '{0}' is no run that this dlrun has begun: it has no "
@@ -85,7 +86,7 @@ result<std::optional<begun_run>> find_begun_run(const spec::JobSpec& asked, cons
   if (!changes) return tl::unexpected(changes.error());
   if (auto fine = check_hosts(*folder, **record, has_hosts); !fine) return tl::unexpected(fine.error());
   begun_run found{folder->path(), std::move(*changes)};
-  const auto report = dlrun::read_report(folder->path() / "report.json");
+  const auto report = dlrun::read_report(folder->path() / run_layout::report);
   if (report && report->status == run_status::failed) found.failed = *report;
   return found;
 }

@@ -11,22 +11,22 @@
 
 namespace dlrun::runtime {
 
-/// A run of the job that is asked for.
+/// A run that was found, of the job that the user asks for.
 struct begun_run {
   std::filesystem::path folder{};
-  /// "path=value": what the job file says otherwise than the last time, and changes no bit.
+  /// "path=value": keys that the job file has changed since the last time, and that change no bit.
   std::vector<std::string> changes{};
-  /// How it ended, if it has failed: nobody goes on with that unasked. One that was stopped has not
-  /// ended, and of one that is completed prepare_resumption() tells.
+  /// Its report, if it has failed: such a run is resumed only when the user asks. A stopped run has
+  /// not ended; prepare_resumption() recognises a completed one.
   std::optional<report> failed{};
 };
 
-/// Looks into the folder `wanted` (default: runs/<name of the job>) for a run of the job `asked`:
-/// what its file says, with the overrides. Changes nothing.
+/// Looks into the folder `wanted` (default: runs/<name of the job>) for a run of the job `asked`,
+/// which is the job file with its overrides. Changes nothing.
 /// @param has_hosts the job is to run on several hosts
-/// @returns nothing where no run is, or one that was killed before it was one; bad_usage, naming
-/// what differs and the way out, for the run of another job, one that a process is using, one that
-/// had hosts and is to have none, a job that keeps nothing to go on with, and for a folder with
+/// @returns nothing when there is no run, or one that was killed while it began; bad_usage, naming
+/// what differs and the way out, for the run of another job, one that a process uses, one that had
+/// other hosts and is to have none, a job that stores nothing to resume from, and a folder with
 /// something else in it.
 result<std::optional<begun_run>> find_begun_run(const spec::JobSpec& asked, const std::string& wanted,
                                                 bool has_hosts);

@@ -1,4 +1,4 @@
-/// Gets what is missing of the job's data from hosts that have it.
+/// Fetches missing parts of the job's data from hosts that have them.
 #pragma once
 
 #include "runtime/array_intake.hpp"
@@ -17,21 +17,21 @@ struct data_fetch_options {
   std::shared_ptr<const security::tls_context> tls;
   data_source root;       ///< gives, and knows who else does
   std::uint32_t turn = 0; ///< of this host: so hosts begin with different givers
-  /// Looked at several times a second: the fetch is to end.
+  /// Called several times a second; true ends the fetch.
   std::function<bool()> is_stopped = [] { return false; };
-  /// With no block for so long from any giver the data does not come.
+  /// The fetch fails when no giver has sent a block for this long.
   std::chrono::milliseconds patience{30'000};
-  /// After which a giver that sends nothing is left.
+  /// A giver that sends nothing for this long is given up.
   std::chrono::milliseconds giver_patience{10'000};
-  /// Told when a giver is begun with, or left: a line for the log.
+  /// Gets a line for the log when the fetch begins with a giver, or gives one up.
   std::function<void(const std::string&)> note = [](const auto&) {};
 };
 
-/// Bytes that came, by host.
+/// Bytes received, by host.
 using given_bytes = std::map<std::string, std::uint64_t>;
 
-/// Fills `arrays`. Other hosts are asked before the root; when one cannot go on, or gives what the
-/// digests do not allow, the next one gives the rest: what has come stays. Blocks.
+/// Fills `arrays`. It asks other hosts before the root. When a giver fails, or sends a block with a
+/// wrong digest, the next giver sends the rest; blocks that were right stay. Blocks.
 /// @returns bad_data naming each giver and what was wrong with it, interrupted.
 result<given_bytes> fetch_data(std::span<array_intake> arrays, const data_fetch_options& options);
 

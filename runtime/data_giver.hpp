@@ -1,4 +1,4 @@
-/// Gives the decoded data of a job to hosts that have not got it.
+/// Sends the decoded data of a job to hosts that lack it.
 #pragma once
 
 #include "data/job_data.hpp"
@@ -12,13 +12,14 @@
 
 namespace dlrun::runtime {
 
-/// Who gives.
+/// A host that sends data.
 struct data_source {
   std::string host;
   std::string address; ///< of its tensor server
 };
 
-/// Under which a giver offers its arrays, and the root's the list of givers.
+/// The root's giver offers the list of givers under this id; every giver offers its arrays under
+/// the ids above it.
 inline constexpr transport::segment_id giver_list_id{1};
 inline constexpr std::size_t giver_list_bytes = std::size_t{16} << 10;
 transport::segment_id offered_id(data::array_place place);
@@ -27,15 +28,16 @@ transport::segment_id offered_id(data::array_place place);
 std::string written_givers(const std::map<std::string, std::string>& givers);
 std::vector<data_source> read_givers(std::string_view text);
 
-/// A tensor server with the arrays of the job, which are sent as they lie in memory. Thread-safe.
+/// Offers the arrays of the job on a tensor server, which sends them as they lie in memory.
+/// Thread-safe.
 class data_giver {
 public:
-  /// `options.tls` is not null: a certificate of the job is asked for. @returns as tcp_server.
+  /// `options.tls` must not be null: clients need a certificate of the job. @returns as tcp_server.
   static result<std::unique_ptr<data_giver>> start(transport::tcp_server_options options,
                                                    std::shared_ptr<const data::job_data> data);
 
   const std::string& address() const { return server_->address(); }
-  /// At the root: which other hosts give, tensor servers by host. In place of those before.
+  /// At the root: the other hosts that send data, their tensor servers by host. Replaces the list.
   void others_are(const std::map<std::string, std::string>& givers) const;
 
 private:

@@ -7,8 +7,8 @@
 
 namespace dlrun::runtime {
 
-/// To be asked before anything is made for a run: libraries below end the process where descriptors
-/// run out.
+/// Call this before anything is made for a run: some libraries end the process when descriptors run
+/// out.
 /// @returns system, naming the limit (RLIMIT_NOFILE) and what the job needs.
 result<void> check_descriptor_limit(const spec::JobSpec& spec);
 

@@ -9,7 +9,7 @@
 
 namespace dlrun::runtime {
 
-/// One thing that was looked at.
+/// The result of one check.
 struct finding {
   std::string host;
   std::string check;  ///< what was looked at: "start", "data", "link to beta", ...
@@ -23,9 +23,10 @@ struct doctor_options {
   std::filesystem::path run_dir{};   ///< where the run would be
 };
 
-/// Starts the agent of each host as a run does, this one's too, and asks it; the agents end with
-/// this call and leave nothing behind. Tells each finding when it is known. Blocks. @returns how
-/// many things are wrong, or system where this host cannot start anything.
+/// Starts the agent of each host as a run would, this host's too, and has it examine its host; the
+/// agents end with this call and leave nothing behind. Reports each finding when it is known.
+/// Blocks.
+/// @returns how many findings are wrong, or system when this host cannot start anything.
 result<std::size_t> examine_hosts(const doctor_options& options,
                                   const std::function<void(const finding&)>& tell);
 

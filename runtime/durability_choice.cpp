@@ -4,6 +4,7 @@
 #include "data/sampler.hpp"
 #include "engine/computer.hpp"
 #include "job/choices.hpp"
+#include "job/run_layout.hpp"
 #include "job/spec_writer.hpp"
 
 #include <algorithm>
@@ -60,7 +61,7 @@ result<seconds> microbatch_time(const prepared_job& job) {
 
 /// Bytes a second that the disk takes, the way to it included.
 result<double> write_rate(const std::filesystem::path& folder) {
-  const auto file = folder / rate_name;
+  const auto file = folder / run_layout::write_rate;
   const base::unique_fd fd{::open(file.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600)};
   const auto failed = [&] {
     return fail(error_code::system,
@@ -92,10 +93,9 @@ durability_choice choose_durability(std::uint64_t bytes_per_step, seconds log_ti
                       1e3 * step_time.count(), 100 * log_share_max)};
 }
 
-std::string what_copies_save(std::string_view log) {
-  return fmt::format("; with durability.replicas: 2 a host that is lost with its disk costs {}",
-                     log == "every_step" ? "no committed step"
-                                         : "the steps since the newest snapshot that two hosts have");
+std::string_view cost_with_copies(std::string_view log) {
+  return log == "every_step" ? "no committed step"
+                             : "the steps since the newest snapshot that two hosts have";
 }
 
 result<durability_choice> measure_durability(const prepared_job& job, const std::filesystem::path& folder) {
@@ -114,7 +114,9 @@ result<std::optional<durability_choice>> settle_durability(prepared_job& job, co
   if (job::durability_log_of(job.spec) != job::durability_log::automatic) return std::nullopt;
   auto choice = measure_durability(job, folder.path());
   if (!choice) return tl::unexpected(choice.error());
-  if (job.spec.durability().replicas() > 1) choice->reason += what_copies_save(choice->log);
+  if (job::replicas_of(job.spec) == job::replicas::two) // where it is auto that is said with its own reason
+    choice->reason += fmt::format("; with durability.replicas: 2 a host that is lost with its disk costs {}",
+                                  cost_with_copies(choice->log));
   job.spec.mutable_durability()->set_log(choice->log);
   if (auto kept = job::write_spec_file(folder.spec_file(), job.spec); !kept)
     return tl::unexpected(kept.error());

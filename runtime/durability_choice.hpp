@@ -25,8 +25,8 @@ inline constexpr double log_share_max = 0.03;
 durability_choice choose_durability(std::uint64_t bytes_per_step, std::chrono::duration<double> log_time,
                                     std::chrono::duration<double> step_time);
 
-/// Pure. What copies on a second host are for, with that `log`; to be said behind a reason.
-std::string what_copies_save(std::string_view log);
+/// Pure. What a host costs that is lost with its disk where there are copies, with that `log`.
+std::string_view cost_with_copies(std::string_view log);
 
 /// Measures both, for a fraction of a second: one microbatch of the model (on made-up records), and
 /// writing to the disk of `folder`, as fast as it takes it for long.

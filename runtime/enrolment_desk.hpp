@@ -1,4 +1,4 @@
-/// How hosts join a job that runs: at its root.
+/// Lets hosts join a running job: the part of the root behind the door.
 #pragma once
 
 #include "actors/agent/enrolment/enrolment_server.hpp"
@@ -9,11 +9,11 @@
 
 namespace dlrun::runtime {
 
-/// Of a request that is sound in itself: a name, an address, a folder, cores. @returns bad_usage.
+/// Checks a request by itself: its name, address, folder and cores. @returns bad_usage.
 result<void> check_request(const bootstrap::JoinRequest& who);
 
-/// Behind the door: asks the agent of the job whether a host may join, and gives it its bundle.
-/// Thread-safe.
+/// Serves hosts that come to the door: asks the agent of the job whether a host may join, and gives
+/// the host its bundle. Thread-safe.
 class enrolment_desk {
 public:
   /// Listens where the list of hosts says, and lets nobody in yet. @returns bad_usage when the port
@@ -28,12 +28,13 @@ public:
 
   /// Where hosts join.
   const std::string& address() const { return address_; }
-  /// Lets hosts in from now on. @param agent of the job, which runs what the launcher is asked
+  /// Lets hosts in from now on. @param agent the agent of the job, on whose thread the launcher is
+  /// asked
   result<void> open(const protocol::agent_actor& agent,
                     const std::shared_ptr<agent::routed_launcher>& launcher);
   /// No host joins any more. Blocks until its thread has ended.
   void close();
-  /// One for one host. @returns as enrolment_server::make_token().
+  /// Makes a token for one host. @returns as enrolment_server::make_token().
   result<security::secret_text> make_token(std::chrono::seconds lifetime);
   /// A host that was let in is there, or is not waited for.
   void let_go(const std::string& host);

@@ -1,4 +1,4 @@
-/// An agent that looks at its host, as `dlrun doctor` speaks to it.
+/// The connection of `dlrun doctor` to an agent that examines its host.
 #pragma once
 
 #include "actors/agent/process/process_spawner.hpp"
@@ -11,7 +11,8 @@
 
 namespace dlrun::runtime {
 
-/// One thread. Its end ends the agent.
+/// Starts an agent on a host and asks it what `dlrun doctor` wants to know. For one thread. Its
+/// destructor ends the agent.
 class examined_host {
 public:
   /// Runs `words`, the command of an agent, which reads `bundle`. @returns system.
@@ -21,10 +22,10 @@ public:
   examined_host(const examined_host&) = delete;
   examined_host& operator=(const examined_host&) = delete;
 
-  /// The next thing that it says. @returns timed_out, or bad_usage with the last line of what the
-  /// command complained of.
+  /// The next message of the agent. @returns timed_out, or bad_usage with the last line that the
+  /// command wrote to its error output.
   result<nlohmann::json> hear(std::chrono::milliseconds patience);
-  /// The same, after a question.
+  /// Asks `question`, then waits as hear() does.
   result<nlohmann::json> ask(const std::string& question, std::chrono::milliseconds patience);
 
 private:

@@ -8,8 +8,8 @@
 
 namespace dlrun::runtime {
 
-/// Notices when the folder is removed, moved or replaced by another one: what is trained from then
-/// on would be lost, or lie in a folder that nobody looks into.
+/// Notices when the run folder is removed, moved or replaced: what is trained from then on would be
+/// lost, or lie in a folder where nobody looks.
 class folder_watch {
 public:
   explicit folder_watch(std::filesystem::path folder);

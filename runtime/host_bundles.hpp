@@ -1,4 +1,4 @@
-/// What the agents of other hosts are told at their start.
+/// Makes the bundles that agents of other hosts are given at their start.
 #pragma once
 
 #include "actors/agent/enrolment/admission.hpp"
@@ -16,7 +16,7 @@
 
 namespace dlrun::runtime {
 
-/// Makes a bundle for each start of an agent, and keeps in run.record which hosts the run ever had.
+/// Makes a bundle for each start of an agent, and notes in run.record which hosts the run has had.
 /// Thread-safe.
 class host_bundles {
 public:
@@ -34,7 +34,8 @@ public:
 
   /// The hosts that the run had before this start, for people; "" of a new one.
   const std::string& hosts_before() const { return hosts_before_; }
-  /// Where a host keeps what is of this run; "" for what is none of its hosts now.
+  /// Folder in which a host keeps its part of this run; "" for a host that the run does not have
+  /// now.
   std::string folder_on(const std::string& host) const;
   /// As written_bundle(), of a host of the list.
   result<std::string> for_listed(const spec::HostSpec& host) const;

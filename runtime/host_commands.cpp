@@ -2,6 +2,7 @@
 
 #include "actors/agent/process/bootstrap.hpp"
 #include "base/os_error.hpp"
+#include "job/run_layout.hpp"
 
 #include <algorithm>
 #include <fcntl.h>
@@ -45,7 +46,7 @@ void host_commands::wait_for_end(std::chrono::seconds patience) {
 }
 
 std::filesystem::path host_commands::log_of(const std::string& host) const {
-  return run_dir_ / "logs" / fmt::format("host-{}.log", host);
+  return run_dir_ / run_layout::logs / fmt::format("host-{}.log", host);
 }
 
 agent::child_spec host_commands::make_child(const spec::HostSpec& host, int input, int output) const {

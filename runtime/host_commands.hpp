@@ -12,16 +12,16 @@
 
 namespace dlrun::runtime {
 
-/// Thread-safe. What a command prints goes to logs/host-NAME.log of the run folder; its last line
-/// there is the reason that is told when it ends.
+/// Runs the commands that start the agents of other hosts. Thread-safe. Output of a command goes to
+/// logs/host-NAME.log in the run folder; when the command ends, its last line there is the reason.
 class host_commands final : public agent::host_starter {
 public:
-  /// What a host's agent is to read (written_bundle()), made anew for each start.
+  /// Makes the bundle that a host's agent reads (written_bundle()), for each start anew.
   using bundle_maker = std::function<result<std::string>(const spec::HostSpec& host)>;
 
   static result<std::shared_ptr<host_commands>> create(hosts_plan plan, std::filesystem::path run_dir,
                                                        bundle_maker make_bundle);
-  /// Kills the commands that run still.
+  /// Kills commands that still run.
   ~host_commands() override = default;
 
   void run(const std::string& host, std::function<void(std::string why)> ended) override;

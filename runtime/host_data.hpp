@@ -7,16 +7,16 @@
 
 namespace dlrun::runtime {
 
-/// What of the recorded data is on this host.
+/// The part of the recorded data that is on this host.
 struct data_here {
   std::vector<array_here> arrays; ///< in the order of the record
   std::uint64_t missing_bytes() const;
-  /// What is missing or other, naming each file and the place in it; "" when nothing is.
+  /// What is missing or differs, naming each file and the place in it; "" when nothing is.
   std::string why() const;
 };
 
-/// Decodes what the job's paths lead to on this host, and compares it with what the root recorded.
-/// `bundle` must outlive the answer. @returns protocol for a record that makes no sense.
+/// Decodes the files at the job's paths on this host, and compares them with what the root
+/// recorded. `bundle` must outlive the answer. @returns protocol for a record that makes no sense.
 result<data_here> look_at_data(const bootstrap::HostBundle& bundle);
 
 /// The arrays as data of the job; each must be there.
@@ -24,14 +24,14 @@ result<data::job_data>
 assembled_data(const spec::DataSpec& spec,
                const std::vector<std::pair<data::array_place, data::stored_array>>& arrays);
 
-/// What a host that has all of it would do with it. @returns as prepare_job().
+/// Prepares the job on a host that has all of the data. @returns as prepare_job().
 result<prepared_job> prepare_with(const spec::JobSpec& spec, const data_here& here);
 
-/// Is there memory for what is missing, and may it be given? @returns bad_data naming the host,
-/// what is missing, and the way out.
+/// Checks that there is memory for the missing data, and that other hosts may send it (data.share).
+/// @returns bad_data naming the host, what is missing, and the way out.
 result<void> check_can_be_given(const bootstrap::HostBundle& bundle, const data_here& here);
 
-/// Of a host of a run: the job with its data, and what others gave of it.
+/// A job that was prepared on another host, and what other hosts have sent of its data.
 struct host_job {
   prepared_job job;
   protocol::data_intake intake{};

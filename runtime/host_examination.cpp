@@ -9,6 +9,7 @@
 #include "runtime/descriptor_limit.hpp"
 #include "runtime/device_choice.hpp"
 #include "runtime/host_data.hpp"
+#include "runtime/host_folder.hpp"
 #include "runtime/hosts_plan.hpp"
 #include "runtime/root_beats.hpp"
 
@@ -112,9 +113,28 @@ std::filesystem::path there_of(std::filesystem::path folder) {
   return folder;
 }
 
+/// Of what is in the place of the folder; that of the root is looked at when the run begins.
+std::string check_content(const bootstrap::HostBundle& bundle) {
+  if (bundle.host() == bundle.root()) return "";
+  const std::filesystem::path folder{bundle.folder()};
+  std::error_code why;
+  if (!std::filesystem::exists(folder, why))
+    return why ? fmt::format("'{}' cannot be a folder ({}): name another one in the list", folder.string(),
+                             why.message())
+               : "";
+  if (std::filesystem::is_empty(folder, why) || why) return "";
+  if (host_folder::is_of_a_run(folder)) return "";
+  return fmt::format("there is something in '{}' that is of no run: remove it, or name another folder in the "
+                     "list",
+                     folder.string());
+}
+
 std::string check_folder(const bootstrap::HostBundle& bundle) {
   const auto there = there_of(bundle.folder());
-  if (::access(there.c_str(), W_OK | X_OK) == 0) return "";
+  std::error_code ignored;
+  if (!std::filesystem::is_directory(there, ignored))
+    return fmt::format("'{}' is no folder: remove it, or name another folder in the list", there.string());
+  if (::access(there.c_str(), W_OK | X_OK) == 0) return check_content(bundle);
   return fmt::format("nothing can be written into '{}' ({}): give the user the right, or name another "
                      "folder in the list",
                      there.string(), std::strerror(errno));

@@ -1,6 +1,7 @@
 #include "runtime/host_folder.hpp"
 
 #include "base/os_error.hpp"
+#include "job/run_layout.hpp"
 
 #include <algorithm>
 #include <array>
@@ -8,8 +9,11 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <fstream>
+#include <iterator>
 #include <sys/file.h>
+#include <system_error>
 #include <thread>
+#include <unistd.h>
 
 namespace dlrun::runtime {
 namespace {
@@ -17,11 +21,12 @@ namespace {
 /// For the agent of an earlier start, beyond what that waits for its root.
 constexpr auto folder_patience = std::chrono::seconds(5);
 constexpr auto folder_retry = std::chrono::milliseconds(100);
-/// What marks a folder as one of this run; the lock of the agent that uses it; and where logs are.
+/// What marks a folder as one of this run, and the lock of the agent that uses it.
 constexpr auto run_mark = "run.id";
 constexpr auto agent_lock = "agent.lock";
-constexpr auto logs_folder = "logs";
 constexpr auto own_log_prefix = "host_agent-";
+constexpr auto name_another = "name another folder in the list of hosts";
+constexpr std::size_t mark_bytes = 17; // 16 digits and the end of the line
 
 std::string run_id_of(const bootstrap::HostBundle& bundle) {
   return fmt::format("{:016x}", bundle.record().run());
@@ -45,12 +50,49 @@ std::vector<std::string> names_in(const std::filesystem::path& folder) {
   return names;
 }
 
+/// "" where there is no such file.
+std::string content_of(const std::filesystem::path& file) {
+  std::ifstream stream(file, std::ios::binary);
+  return {std::istreambuf_iterator<char>(stream), {}};
+}
+
+/// Nothing is there, or no more of a mark than somebody left who died or had no room while writing
+/// it.
+bool is_unclaimed(const std::filesystem::path& folder) {
+  const auto names = names_in(folder);
+  if (names.empty()) return true;
+  return names == std::vector<std::string>{run_mark} && content_of(folder / run_mark).size() < mark_bytes;
+}
+
+/// @returns 0 or errno.
+int write_mark(const std::filesystem::path& file, const std::string& content) {
+  const base::unique_fd fd{::open(file.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666)};
+  if (!fd) return errno;
+  const auto written = ::write(fd.get(), content.data(), content.size());
+  if (written < 0) return errno;
+  return static_cast<std::size_t>(written) == content.size() ? 0 : ENOSPC;
+}
+
+/// By an agent that lives.
+bool is_locked(const std::filesystem::path& file) {
+  const base::unique_fd fd{::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
+  return fd && ::flock(fd.get(), LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+}
+
+/// @param what "make" or "write to"
+tl::unexpected<error> cannot_use(const bootstrap::HostBundle& bundle, std::string_view what,
+                                 const std::error_code& why) {
+  return fail(error_code::bad_usage,
+              fmt::format("host {}: cannot {} the folder '{}': {}; mend that there, or {}", bundle.host(),
+                          what, bundle.folder(), why.message(), name_another));
+}
+
 /// Nothing is there but what every agent makes.
 bool is_unused(const std::filesystem::path& folder) {
-  constexpr std::array<std::string_view, 3> own{run_mark, agent_lock, logs_folder};
+  constexpr std::array<std::string_view, 3> own{run_mark, agent_lock, run_layout::logs};
   return std::ranges::all_of(names_in(folder),
                              [&](const auto& name) { return std::ranges::find(own, name) != own.end(); }) &&
-         std::ranges::all_of(names_in(folder / logs_folder),
+         std::ranges::all_of(names_in(folder / run_layout::logs),
                              [](const auto& name) { return name.starts_with(own_log_prefix); });
 }
 
@@ -59,59 +101,69 @@ bool is_unused(const std::filesystem::path& folder) {
 result<host_folder> host_folder::take(const bootstrap::HostBundle& bundle) {
   const std::filesystem::path path{bundle.folder()};
   host_folder taken{path, missing_of(path)};
-  std::error_code why;
-  std::filesystem::create_directories(path, why);
-  if (why)
-    return fail(error_code::bad_usage, fmt::format("host {}: cannot make the folder '{}': {}", bundle.host(),
-                                                   path.string(), why.message()));
-  if (auto own = taken.claim(bundle); !own) return tl::unexpected(own.error());
-  std::filesystem::create_directories(path / logs_folder, why);
-  if (auto locked = taken.lock(bundle); !locked) return tl::unexpected(locked.error());
+  if (auto made = taken.make(bundle); !made) {
+    taken.discard_unused();
+    return tl::unexpected(made.error());
+  }
   return taken;
+}
+
+bool host_folder::is_of_a_run(const std::filesystem::path& folder) {
+  return content_of(folder / run_mark).size() >= mark_bytes || is_unclaimed(folder);
+}
+
+result<void> host_folder::make(const bootstrap::HostBundle& bundle) {
+  std::error_code why;
+  std::filesystem::create_directories(path_, why);
+  if (why) return cannot_use(bundle, "make", why);
+  if (auto own = claim(bundle); !own) return own;
+  std::filesystem::create_directories(path_ / run_layout::logs, why);
+  if (why) return cannot_use(bundle, "write to", why);
+  return lock(bundle);
 }
 
 /// A folder is used for one run: what another one left there would be taken for this one's.
 result<void> host_folder::claim(const bootstrap::HostBundle& bundle) {
   const auto mark = path_ / run_mark;
-  std::error_code why;
-  if (std::filesystem::is_empty(path_, why) && !why) {
+  const auto own = run_id_of(bundle);
+  if (is_unclaimed(path_)) {
     is_new_ = true;
-    std::ofstream stream(mark, std::ios::binary);
-    stream << run_id_of(bundle) << '\n';
-    if (stream.flush()) return {};
-    return fail(error_code::bad_usage,
-                fmt::format("host {}: cannot write to the folder '{}'", bundle.host(), path_.string()));
+    if (const int code = write_mark(mark, own + '\n'); code != 0)
+      return cannot_use(bundle, "write to", {code, std::generic_category()});
+    return {};
   }
-  std::ifstream stream(mark, std::ios::binary);
-  std::string there;
-  if (std::getline(stream, there) && there == run_id_of(bundle)) return {};
-  return fail(
-      error_code::bad_usage,
-      fmt::format("host {}: there is something in the folder '{}' that is not of this run: remove it, or "
-                  "name another folder in the list of hosts",
-                  bundle.host(), path_.string()));
+  const auto there = content_of(mark);
+  if (there.substr(0, there.find('\n')) == own) return {};
+  const bool is_used = is_locked(path_ / agent_lock);
+  return fail(error_code::bad_usage,
+              fmt::format("host {}: there is something in the folder '{}' that is not of this run: {}{}",
+                          bundle.host(), path_.string(),
+                          is_used ? "another run uses it now, so " : "remove it, or ", name_another));
 }
 
 result<void> host_folder::lock(const bootstrap::HostBundle& bundle) {
   lock_.reset(::open((path_ / agent_lock).c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666));
-  if (!lock_) return base::fail_errno(fmt::format("cannot write to the folder '{}'", path_.string()));
+  if (!lock_) return cannot_use(bundle, "write to", {errno, std::generic_category()});
   const auto grace = std::chrono::duration<double>(bundle.spec().cluster().orphan_grace_s());
   const auto due = std::chrono::steady_clock::now() +
                    std::chrono::duration_cast<std::chrono::milliseconds>(grace) + folder_patience;
   while (::flock(lock_.get(), LOCK_EX | LOCK_NB) != 0) {
     if (std::chrono::steady_clock::now() >= due)
       return fail(error_code::bad_usage,
-                  fmt::format("host {}: another agent uses the folder '{}'", bundle.host(), path_.string()));
+                  fmt::format("host {}: another agent of the run uses the folder '{}': each host needs its "
+                              "own, so {}",
+                              bundle.host(), path_.string(), name_another));
     std::this_thread::sleep_for(folder_retry);
   }
   return {};
 }
 
 void host_folder::discard_unused() const {
-  if (!is_new_ || !is_unused(path_)) return;
   std::error_code ignored;
-  for (const auto* one : {run_mark, agent_lock, logs_folder})
-    std::filesystem::remove_all(path_ / one, ignored);
+  if (is_new_ && !is_unused(path_)) return;
+  if (is_new_)
+    for (const auto* one : {run_mark, agent_lock, run_layout::logs})
+      std::filesystem::remove_all(path_ / one, ignored);
   for (auto one = made_.rbegin(); one != made_.rend(); ++one) std::filesystem::remove(*one, ignored);
 }
 

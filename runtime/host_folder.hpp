@@ -10,14 +10,18 @@
 
 namespace dlrun::runtime {
 
-/// Held by one agent at a time. It belongs to one run, however often that is resumed: a file in it
-/// says to which.
+/// The folder in which a host keeps its part of a run. One agent at a time holds it. It belongs to
+/// one run, however often that is resumed: a file in it names the run.
 class host_folder {
 public:
-  /// Makes the folder where there is none. Waits for the agent of an earlier start, which was given
-  /// up and ends. @returns bad_usage for a folder that holds something else, or that cannot be
-  /// written; naming the host and the way out.
+  /// Takes the folder, and makes it if there is none. Waits for the agent of an earlier start,
+  /// which was given up and is ending. @returns bad_usage, naming the host, the cause and the way
+  /// out, for a folder that holds something else or that cannot be written. Then nothing is left of
+  /// what it made.
   static result<host_folder> take(const bootstrap::HostBundle& bundle);
+
+  /// Does the folder hold what take() leaves in one, of whatever run?
+  static bool is_of_a_run(const std::filesystem::path& folder);
 
   /// Removes what take() made if no role has run here since: then nothing began.
   void discard_unused() const;
@@ -26,6 +30,7 @@ private:
   host_folder(std::filesystem::path path, std::vector<std::filesystem::path> made)
       : path_{std::move(path)}
       , made_{std::move(made)} {}
+  result<void> make(const bootstrap::HostBundle& bundle);
   result<void> claim(const bootstrap::HostBundle& bundle);
   result<void> lock(const bootstrap::HostBundle& bundle);
 

@@ -15,9 +15,10 @@ namespace dlrun::runtime {
 /// the copies in the run folder are what there is, since the job is over or without that host.
 inline constexpr char log_sign_answer = '+', log_sign_refusal = '-', log_sign_over = '.';
 
-/// Asks the agent of a host for each request, without waiting for it: a host that does not answer
-/// holds up nobody else. `logs HOST` is answered by {"logs":[[role,index,bytes],...]}, `log HOST
-/// ROLE INDEX OFFSET` by the next bytes of that log, none at its end. Any thread.
+/// Answers requests for logs of roles on other hosts, by asking the agent of the host. It does not
+/// wait, so a host that does not answer holds up no other request. The answer to `logs HOST` is
+/// {"logs":[[role,index,bytes],...]}, that to `log HOST ROLE INDEX OFFSET` the next bytes of that
+/// log, none at its end. Any thread may call it.
 class host_logs {
 public:
   /// @param hosts null in a run on one host. `system` outlives this and all that is asked.

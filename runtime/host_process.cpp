@@ -30,6 +30,7 @@
 #include <atomic>
 #include <climits>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <poll.h>
 #include <set>
 #include <unistd.h>
@@ -52,6 +53,11 @@ struct host_part {
 
 transport::run_token token_of(const bootstrap::HostBundle& bundle) {
   return transport::run_token::from_bytes(bundle.run_token()).value();
+}
+
+/// Can processes listen on that number?
+bool is_own_number(const std::string& number) {
+  return number.starts_with("127.") || own_numbers().contains(number);
 }
 
 /// Whether somebody asked this process to end.
@@ -205,6 +211,12 @@ result<agent::leave> serve(const bootstrap::HostBundle& bundle, host_part part,
 
 /// With what of the job is on this host.
 result<agent::leave> serve(const bootstrap::HostBundle& bundle, const base::unique_fd& signals) {
+  if (!is_own_number(bundle.address()))
+    return fail(
+        error_code::bad_usage,
+        fmt::format("host {}: no interface of the host has the address {}: write one of {} into the list "
+                    "of hosts",
+                    bundle.host(), bundle.address(), fmt::join(own_numbers(), ", ")));
   if (const auto journal = check_journal_here(bundle.spec()); !journal)
     return fail(journal.error().code, fmt::format("host {}: {}", bundle.host(), journal.error().message));
   auto gpus = open_gpus(bundle.spec());
@@ -225,6 +237,15 @@ result<agent::leave> serve_in_folder(const bootstrap::HostBundle& bundle, const 
 }
 
 // ---- joining
+
+/// Before a token is used up: processes of the job listen on it.
+result<void> check_wish(const std::string& address) {
+  if (address.empty() || is_own_number(address)) return {};
+  return fail(error_code::bad_usage,
+              fmt::format("--address {}: no interface of this host has that number: name one of {}, or leave "
+                          "it out",
+                          address, fmt::join(own_numbers(), ", ")));
+}
 
 result<void> add_secret(agent::enrolment_wish& wish, const joining_host& host) {
   if (!host.key_file.empty()) {
@@ -247,6 +268,7 @@ result<agent::enrolment_wish> wish_of(const joining_host& host, const base::uniq
                              .as = {},
                              .bundle_bytes_max = bundle_bytes_max,
                              .stop = signals.get()};
+  if (auto own = check_wish(host.address); !own) return tl::unexpected(own.error());
   if (auto added = add_secret(wish, host); !added) return tl::unexpected(added.error());
   std::array<char, HOST_NAME_MAX + 1> own{};
   if (host.name.empty() && ::gethostname(own.data(), own.size() - 1) != 0)

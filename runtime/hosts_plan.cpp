@@ -175,6 +175,12 @@ result<std::optional<hosts_plan>> plan_hosts_if_named(const std::string& file, c
   return std::optional{std::move(*plan)};
 }
 
+std::size_t hosts_at_least(const std::optional<hosts_plan>& plan) {
+  if (!plan) return 1;
+  return static_cast<std::size_t>(
+      std::max<std::int64_t>(plan->hosts.hosts_size(), plan->hosts.join().hosts_min()));
+}
+
 std::set<std::string> own_numbers() {
   std::set<std::string> all;
   ifaddrs* first = nullptr;

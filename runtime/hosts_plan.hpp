@@ -21,7 +21,7 @@ struct hosts_plan {
   const spec::HostSpec& own() const { return hosts.hosts(here); }
   const std::string& number_of(int place) const { return numbers.at(static_cast<std::size_t>(place)); }
   const std::string& own_number() const { return number_of(here); }
-  /// Words of the command that starts the agent of a host; the first is the path of a program of
+  /// Words of the command that starts the agent of a host; the first is the path of a program on
   /// this host.
   std::vector<std::string> command_for(const spec::HostSpec& host) const;
   std::string starter_program; ///< full path of the first word of `hosts.start`
@@ -29,7 +29,7 @@ struct hosts_plan {
 };
 
 /// Reads the list and finds the host whose address is one of this machine's.
-/// @param self number for which "self" stands in the list; "": the only one of this machine
+/// @param self the address for which "self" stands in the list; "": the only one of this machine
 /// @returns bad_spec as job::read_hosts(); bad_usage when no host or several are this one, the
 /// number cannot be that of `self`, or the command that starts agents is not there.
 result<hosts_plan> plan_hosts(const std::filesystem::path& file, const std::string& self = "");
@@ -37,11 +37,14 @@ result<hosts_plan> plan_hosts(const std::filesystem::path& file, const std::stri
 /// The same; nothing when `file` is "", which has no use for `self`.
 result<std::optional<hosts_plan>> plan_hosts_if_named(const std::string& file, const std::string& self = "");
 
+/// With so many hosts, this one included, a job begins at least; 1 where no list is named.
+std::size_t hosts_at_least(const std::optional<hosts_plan>& plan);
+
 /// The IPv4 addresses of this machine's interfaces.
 std::set<std::string> own_numbers();
 
-/// Where a host keeps what is of a run that begins: as the list says, else in a folder named like
-/// that of the run.
+/// Folder in which a host keeps its part of a run that begins: the one that the list names, else
+/// one with the name of the run folder.
 std::string folder_for_new_run(const spec::HostSpec& host, const std::filesystem::path& run_dir);
 
 /// Cores that this process may use.

@@ -4,8 +4,10 @@
 #include "job/choices.hpp"
 #include "runtime/data_giver.hpp"
 #include "runtime/held_stores.hpp"
+#include "runtime/replicas_choice.hpp"
 #include "runtime/root_beats.hpp"
 
+#include <algorithm>
 #include <fmt/format.h>
 
 namespace dlrun::runtime {
@@ -16,7 +18,8 @@ constexpr auto decode_patience = std::chrono::minutes(5);
 /// and may have to be given it, over a line that carries at least so much, for all such hosts.
 constexpr std::uint64_t given_bytes_per_s = 4'000'000;
 constexpr auto hosts_look_period = std::chrono::milliseconds(100);
-constexpr auto gone_patience = std::chrono::seconds(5);
+/// From then on it is said who is waited for: most agents are there within a second.
+constexpr auto tell_after = std::chrono::seconds(2);
 /// The agents that an earlier root left dial ten times a second.
 constexpr auto reattach_patience = std::chrono::seconds(2);
 
@@ -25,6 +28,19 @@ std::chrono::seconds there_patience_of(const common::job_context& job) {
   if (job::data_share_of(job.spec.data()) == job::data_share::automatic)
     for (const auto& memory : data::memory_of(*job.data)) bytes += memory->bytes().size();
   return decode_patience + std::chrono::seconds{bytes / given_bytes_per_s};
+}
+
+/// A name that stands for a loopback address here, as of /etc/hosts, is no way for others. A list
+/// of nothing else is of one machine.
+result<void> check_reachable(const hosts_plan& plan) {
+  const auto is_loopback = [](const std::string& number) { return number.starts_with("127."); };
+  const auto found = std::ranges::find_if(plan.numbers, is_loopback);
+  if (found == plan.numbers.end() || std::ranges::all_of(plan.numbers, is_loopback)) return {};
+  const auto& host = plan.hosts.hosts(static_cast<int>(found - plan.numbers.begin()));
+  return fail(error_code::bad_usage,
+              fmt::format("{}: host {}: '{}' is {} here, which no other host reaches: correct /etc/hosts, or "
+                          "write the number of its interface",
+                          plan.file, host.name(), host.address(), *found));
 }
 
 /// Gives the data to hosts that have not got it; null where data.share is off.
@@ -111,18 +127,19 @@ std::function<void(protocol::time_point)> own_renewal(const std::shared_ptr<cons
 } // namespace
 
 result<void> check_for_hosts(const spec::JobSpec& job, const std::optional<hosts_plan>& hosts) {
+  if (hosts)
+    if (auto fine = check_reachable(*hosts); !fine) return fine;
   if (hosts && job::placement_of(job) != job::placement::processes)
     return fail(
         error_code::bad_spec,
         "cluster.placement: with \"threads\" all roles are in one process, and so on one host: leave --hosts "
         "out, or let it be \"processes\"");
-  const auto there =
-      hosts ? std::max<std::int64_t>(hosts->hosts.hosts_size(), hosts->hosts.join().hosts_min()) : 1;
-  if (job.durability().replicas() <= there) return {};
+  const auto there = hosts_at_least(hosts);
+  if (replicas_on(job, there) <= there) return {};
   return fail(error_code::bad_spec,
               fmt::format("durability.replicas: {} stores of each PS shard are on as many hosts, and the job "
-                          "has {}: name more in a list with --hosts, or let it be 1",
-                          job.durability().replicas(), there));
+                          "has {}: name more in a list with --hosts, or let it be auto",
+                          replicas_on(job, there), there));
 }
 
 result<link::remote_access> open_to_hosts(const hosts_plan& plan, identities& who) {
@@ -162,6 +179,7 @@ result<std::unique_ptr<hosts_run>> hosts_run::create(const hosts_plan& plan,
   auto config = config_of(plan, *job, *beats, bundles->hosts_before(), who.takes_over);
   config.joining.way_to_join = way_to_join(plan, desk.get(), *job);
   if (who.takes_over) config.returning = returning(*who.secrets);
+  config.roots_of_same_job = who.secrets->roots_of_same_job();
   config.gathers = who.gathers;
   auto launcher = std::make_shared<agent::routed_launcher>(agent::routed_launcher_options{
       .hosts = std::move(config),
@@ -204,21 +222,25 @@ result<join_token> hosts_run::make_token(std::chrono::seconds lifetime) const {
 
 result<void> hosts_run::wait_until_there(run_observer& observer,
                                          const std::function<result<void>()>& meanwhile) {
-  auto due = std::chrono::steady_clock::now() + there_patience_;
+  const auto began = std::chrono::steady_clock::now();
+  auto due = began + there_patience_;
   std::string told;
   for (;;) {
     if (auto goes_on = meanwhile(); !goes_on) return goes_on;
     auto there = launcher_->waiting().wait_until_there(hosts_look_period);
     if (there) return there;
-    if (auto waits = launcher_->waiting().awaited();
-        !waits.empty()) { // somebody has to bring them: that may take long
+    auto waits = launcher_->waiting().awaited();
+    if (!waits.empty()) // somebody has to bring them: that may take long
       due = std::chrono::steady_clock::now() + there_patience_;
-      if (waits != told) observer.waits(told = std::move(waits));
-    }
+    else if (there.error().code == error_code::timed_out &&
+             std::chrono::steady_clock::now() >= began + tell_after)
+      waits = fmt::format("{}; they are waited for, {} s at most", there.error().message,
+                          there_patience_.count());
+    if (!waits.empty() && waits != told) observer.waits(told = std::move(waits));
     const bool is_over = std::chrono::steady_clock::now() >= due;
     if (is_over || there.error().code != error_code::timed_out)
       return fail(takes_over_ ? error_code::timed_out : there.error().code, there.error().message + way_out_);
-    if (const auto reason = observer.asked_to_stop()) return fail(error_code::interrupted, *reason);
+    if (const auto wish = observer.asked_to_stop()) return fail(error_code::interrupted, wish->reason);
   }
 }
 
@@ -226,10 +248,10 @@ void hosts_run::close_door() {
   if (desk_) desk_->close();
 }
 
-void hosts_run::wait_until_gone() {
+void hosts_run::wait_until_gone(std::chrono::seconds patience) {
   close_door();
-  commands_->wait_for_end(gone_patience);
-  launcher_->waiting().wait_until_gone(gone_patience);
+  commands_->wait_for_end(patience);
+  launcher_->waiting().wait_until_gone(patience);
 }
 
 } // namespace dlrun::runtime

@@ -16,11 +16,14 @@
 
 namespace dlrun::runtime {
 
-/// Can the job run on these hosts, or on this one alone? @returns bad_spec for one that cannot
-/// leave its process, and for one that wants copies on more hosts than there are.
+/// Checks that the job can run on these hosts, or on this one alone. @returns bad_spec for a job of
+/// `cluster.placement: threads` on several hosts, and for one that wants copies on more hosts than
+/// there are; bad_usage for hosts that the others
+/// would look for on themselves.
 result<void> check_for_hosts(const spec::JobSpec& job, const std::optional<hosts_plan>& hosts);
 
-/// Of a run: who issues its certificates, what the root shows itself, and what it keeps of both.
+/// The identities of a run: who issues its certificates, what the root itself shows, and the
+/// secrets that it stores of both.
 struct identities {
   std::shared_ptr<const job_identity> job;
   std::shared_ptr<security::tls_context> own;
@@ -30,8 +33,8 @@ struct identities {
   std::optional<agent::last_stores> gathers{};
 };
 
-/// How the root is reached by the other hosts, and who it is to them: `who` has the secrets.
-/// @returns system.
+/// Opens the ports at which other hosts reach the root, with the identities in `who`. @returns
+/// system.
 result<link::remote_access> open_to_hosts(const hosts_plan& plan, identities& who);
 
 /// A token, and where it is to be used.
@@ -40,7 +43,7 @@ struct join_token {
   std::string address;
 };
 
-/// The launcher of such a run, and the agents that it starts.
+/// The launcher of a run on several hosts, together with the agents that it starts.
 class hosts_run {
 public:
   /// @param here launcher of roles on this host
@@ -53,21 +56,21 @@ public:
   const std::shared_ptr<agent::routed_launcher>& launcher() const { return launcher_; }
   /// Hosts may join from now on, where the list lets them. @returns system.
   result<void> open(const protocol::agent_actor& agent);
-  /// May hosts join?
-  bool is_open_to_others() const { return desk_ != nullptr; }
-  /// One for one host. Any thread. @returns bad_usage where none may join, limit_exceeded.
+  /// Makes a token for one host. Any thread. @returns bad_usage when no host may join,
+  /// limit_exceeded.
   result<join_token> make_token(std::chrono::seconds lifetime) const;
   /// Blocks until the agents of all hosts are there, with the same data, and of others that join as
   /// many as are wanted; calls `meanwhile` ten times a second, whose error ends the wait. @returns
   /// bad_usage naming the host and the reason, timed_out, also for a host that was there before a
   /// root that takes over and may come back, or interrupted when `observer` asks to stop.
   result<void> wait_until_there(run_observer& observer, const std::function<result<void>()>& meanwhile);
-  /// Does what an earlier root started keep running?
+  /// Whether roles that an earlier root started keep running.
   bool takes_over() const { return takes_over_; }
   /// No host joins any more.
   void close_door();
-  /// The same. Blocks until those that were dismissed have ended, for a few seconds at most.
-  void wait_until_gone();
+  /// The same. Blocks until those that were dismissed have ended: the commands that started agents,
+  /// then the agents, for so long each at most.
+  void wait_until_gone(std::chrono::seconds patience);
 
 private:
   hosts_run(std::shared_ptr<host_commands> commands, std::shared_ptr<agent::routed_launcher> launcher,

@@ -21,7 +21,8 @@ security::credentials to_credentials(const protocol::role_credentials& made);
 result<link::remote_access> make_remote_access(const protocol::role_credentials& credentials,
                                                const std::string& address);
 
-/// Issues what the processes of one run show to each other. It is the root's. Thread-safe.
+/// Issues the certificates by which the processes of one run know each other. Only the root has
+/// one. Thread-safe.
 class job_identity {
 public:
   /// @param job what its certificates are for  @param authority of that job

@@ -18,7 +18,7 @@ constexpr auto run_key = "begun-by-run";
 /// coordinator.
 std::size_t most_changes(const spec::JobSpec& spec) {
   const std::size_t ps_shards = spec.cluster().ps_shards();
-  const auto keepers = spec.durability().replicas() > 1 ? ps_shards : 0;
+  const auto keepers = job::replicas_of(spec) == job::replicas::one ? 0 : ps_shards;
   return std::max(changes_min, job::workers_max_of(spec) + ps_shards + keepers + 1);
 }
 

@@ -7,28 +7,27 @@
 
 namespace dlrun::runtime {
 
-/// Of a run that is to begin. Where its journal is in an etcd: sees that a quorum of it answers, is
-/// new enough, takes what the job will write, and has nothing under the run's prefix. Fills in
-/// prefix and cluster_id where they are "auto".
+/// For a run that is to begin with its journal in an etcd: checks that a quorum answers, that the
+/// etcd is new enough and takes what the job will write, and that nothing is under the run's
+/// prefix. Fills in prefix and cluster_id where they are "auto". Does nothing for other journals.
 /// @returns bad_usage with the way out, whatever is wrong.
 result<void> settle_journal(spec::JobSpec& spec);
 
-/// Of a run that begins now, after all else: what is last. Makes the journal, where it is in an
-/// etcd, with the number `run` of the run in it; another run that settled on the same prefix
-/// meanwhile is refused here.
-/// @returns the same.
+/// For a run that begins, as its last preparation: makes the journal in its etcd, with the number
+/// `run` of the run in it. Refuses when another run has taken the same prefix meanwhile.
+/// @returns as settle_journal().
 result<void> begin_journal(const spec::JobSpec& spec, std::uint64_t run);
 
-/// Of a run that is to go on. @returns bad_usage with the way out when another run has begun the
-/// journal at `place`; as common::read_journal().
+/// For a run that is resumed. @returns bad_usage with the way out when another run has begun the
+/// journal at `place`; else as common::read_journal().
 result<void> check_journal_is_of(const common::journal_place& place, std::uint64_t run);
 
-/// Of a run that goes on, whose prefix is known. Fills in cluster_id where it is "auto".
-/// @returns the same.
+/// For a run that is resumed, whose prefix is known: fills in cluster_id where it is "auto".
+/// @returns as settle_journal().
 result<void> settle_journal_again(spec::JobSpec& spec);
 
-/// Of a host where its coordinator may run: whether the files are there that lead to the journal,
-/// and what it takes to ask for it. No etcd is asked. @returns bad_usage.
+/// Checks, on a host where the coordinator may run, that the files are there with which it reaches
+/// the journal. Asks no etcd. @returns bad_usage.
 result<void> check_journal_here(const spec::JobSpec& spec);
 
 } // namespace dlrun::runtime

@@ -12,6 +12,7 @@
 #include "engine/fingerprint.hpp"
 #include "job/choices.hpp"
 #include "job/exit_code.hpp"
+#include "job/run_layout.hpp"
 #include "observability/run_publisher.hpp"
 #include "runtime/folder_watch.hpp"
 #include "runtime/hosts_run.hpp"
@@ -31,6 +32,9 @@ namespace dlrun::runtime {
 namespace {
 
 constexpr auto observer_period = std::chrono::milliseconds(100);
+/// For hosts that were dismissed; and where nobody waits for the end.
+constexpr auto gone_patience = std::chrono::seconds(5);
+constexpr auto gone_patience_now = std::chrono::seconds(1);
 constexpr std::size_t agent_threads = 2;
 constexpr std::size_t all_roles_threads = 4;
 
@@ -114,6 +118,7 @@ result<launcher_choice> choose_processes(caf::actor_system& system,
   who.gathers = options.gathers;
   if (hosts) {
     who.takes_over = options.is_same_job && secrets->are_found();
+    secrets->note_root(job->process, options.is_same_job);
     auto access = open_to_hosts(*hosts, who);
     if (!access) return tl::unexpected(access.error());
     to_others.remote = std::move(*access);
@@ -175,8 +180,7 @@ result<std::unique_ptr<agent::control_server>> open_run(const launcher_choice& c
   };
   if (chosen.hosts) {
     if (auto opened = chosen.hosts->open(agent); !opened) return tl::unexpected(opened.error());
-    if (chosen.hosts->is_open_to_others()) // 'dlrun token' is needed before
-      if (auto done = open(); !done) return tl::unexpected(done.error());
+    if (auto done = open(); !done) return tl::unexpected(done.error()); // they may not come for long
   }
   if (waits_for_hosts) {
     auto there = chosen.hosts->wait_until_there(observer, [&]() -> result<void> {
@@ -217,7 +221,7 @@ void give_up(const launcher_choice& chosen, const protocol::agent_actor& agent, 
   } else if (chosen.hosts) {
     common::post(agent,
                  [launcher = chosen.hosts->launcher()] { launcher->dismiss("the run did not begin"); });
-    chosen.hosts->wait_until_gone();
+    chosen.hosts->wait_until_gone(gone_patience);
   }
   caf::anon_send_exit(agent, caf::exit_reason::user_shutdown);
 }
@@ -229,8 +233,17 @@ void release(const launcher_choice& chosen, const protocol::agent_actor& agent, 
   if (are_to_wait)
     chosen.hosts->close_door();
   else
-    chosen.hosts->wait_until_gone();
+    chosen.hosts->wait_until_gone(gone_patience);
   caf::anon_send_exit(agent, caf::exit_reason::user_shutdown);
+}
+
+/// Nobody waits for the roles any more. Those of other hosts end too, and wait for no other root.
+void dismiss_now(const launcher_choice& chosen, const protocol::agent_actor& agent) {
+  if (!chosen.hosts) return;
+  common::post(agent, [launcher = chosen.hosts->launcher()] {
+    launcher->dismiss("the root was asked to end at once");
+  });
+  chosen.hosts->wait_until_gone(gone_patience_now);
 }
 
 /// Do the hosts wait for another root? @param lacking see why_not_whole()
@@ -270,7 +283,7 @@ void tell_resumed(const std::optional<hosts_plan>& hosts, const protocol::agent_
 }
 
 /// Follows the run until it has ended. @returns how.
-protocol::job_ended watch(agent::run_board& board, run_observer& observer,
+protocol::job_ended watch(const launcher_choice& chosen, agent::run_board& board, run_observer& observer,
                           observability::run_publisher& publisher, const protocol::agent_actor& agent,
                           const folder_watch& folder) {
   bool stopping = false;
@@ -286,9 +299,13 @@ protocol::job_ended watch(agent::run_board& board, run_observer& observer,
       is_lost = true;
       caf::anon_send(agent, protocol::stop_job{protocol::job_outcome::failed, why, error_code::system});
     }
-    const auto reason = observer.asked_to_stop();
-    if (!reason || std::exchange(stopping, true)) continue;
-    caf::anon_send(agent, protocol::stop_job{protocol::job_outcome::interrupted, *reason});
+    const auto wish = observer.asked_to_stop();
+    if (wish && wish->end_now) {
+      dismiss_now(chosen, agent);
+      wish->end_now();
+    }
+    if (!wish || std::exchange(stopping, true)) continue;
+    caf::anon_send(agent, protocol::stop_job{protocol::job_outcome::interrupted, wish->reason});
   }
 }
 
@@ -333,7 +350,7 @@ struct ended_run {
 
 std::function<std::optional<std::string>()> lacking_in(const std::filesystem::path& run_dir) {
   return [run_dir]() -> std::optional<std::string> {
-    const auto report = dlrun::read_report(run_dir / "report.json");
+    const auto report = dlrun::read_report(run_dir / run_layout::report);
     if (!report || report->status != run_status::completed) return std::nullopt;
     return why_not_whole(run_dir, *report);
   };
@@ -363,8 +380,8 @@ result<ended_run> follow(const launcher_choice& chosen, const protocol::agent_ac
                          const local_run_options& options, const own_sight& seen, run_observer& observer,
                          observability::run_publisher& publisher) {
   const folder_watch folder{options.run_dir};
-  const auto ended = watch(seen.board, observer, publisher, agent, folder);
-  const auto path = options.run_dir / "report.json";
+  const auto ended = watch(chosen, seen.board, observer, publisher, agent, folder);
+  const auto path = options.run_dir / run_layout::report;
   auto made = conclude(chosen, agent, options, ended,
                        [&] { return final_report(seen.job, ended, seen.board.snapshot(), path, seen.log); });
   publisher.finish(made.report);

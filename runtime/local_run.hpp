@@ -13,27 +13,27 @@ namespace dlrun::runtime {
 
 struct local_run_options {
   std::filesystem::path run_dir;
-  /// What the first start of the coordinator is called; larger than any in the journal of the run
-  /// folder.
+  /// Incarnation of the coordinator's first start; larger than any in the journal of the run.
   incarnation coordinator{1};
-  /// Executed by the processes of the roles; "" is the program of this process.
+  /// The program that the processes of roles execute; "": that of this process.
   std::string role_program{};
   /// The hosts to use; nothing: this one alone. check_for_hosts() comes first.
   std::optional<hosts_plan> hosts{};
-  /// Of a run that is resumed: nothing of the job was changed, so what an earlier root started on
-  /// other hosts may keep running.
+  /// For a run that is resumed: nothing of the job was changed, so roles that an earlier root
+  /// started on other hosts may keep running.
   bool is_same_job = false;
-  /// The folder was made for this: it goes again if nothing can be started.
+  /// The folder was made for this call: it is removed again if nothing can be started.
   bool is_new = false;
   /// R38: the job is complete, and its stores are to be brought from `hosts`. Nothing is trained.
   std::optional<agent::last_stores> gathers{};
 };
 
-/// Starts the roles, answers `dlrun status` and `dlrun stop`, and waits for the end. Blocks.
-/// Touches no signal handler; blocks SIGPIPE in the calling thread, and so in those it makes.
-/// @returns the report, which is in the folder too; an error when nothing could be started, and
-/// role_lost when the job is complete, but the last versions of some PS shards are on other hosts
-/// still: these wait for another root then, as for one that was killed.
+/// Runs a job: starts the roles, answers `dlrun status`, `dlrun stop` and others, and waits for the
+/// end. Blocks. Touches no signal handler; blocks SIGPIPE in the calling thread, and so in threads
+/// that it makes.
+/// @returns the report, which is in the folder too; an error when nothing could be started;
+/// role_lost when the job is complete, but the last versions of some PS shards are still on other
+/// hosts, which then wait for another root, as after a root that was killed.
 result<report> run_locally(const prepared_job& prepared, const local_run_options& options,
                            run_observer& observer);
 

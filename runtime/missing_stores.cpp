@@ -2,6 +2,7 @@
 
 #include "actors/common/history_conversion.hpp"
 #include "job/choices.hpp"
+#include "job/run_layout.hpp"
 #include "persistence/store_look.hpp"
 #include "runtime/kept_stores.hpp"
 #include "runtime/run_record.hpp"
@@ -17,7 +18,7 @@ agent::last_stores last_stores_of(const std::filesystem::path& run_dir, const re
   agent::last_stores last{.ps_shards = 0}; // there are none with durability.log: off
   if (job::durability_log_of(spec) != job::durability_log::off)
     last.ps_shards = static_cast<std::uint32_t>(spec.cluster().ps_shards());
-  const auto report = dlrun::read_report(run_dir / "report.json");
+  const auto report = dlrun::read_report(run_dir / run_layout::report);
   if (!report || report->status != run_status::completed) return last;
   // A PS shard may have applied more than the evaluation that ended the training, and lose that
   // again.

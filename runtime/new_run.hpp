@@ -3,6 +3,8 @@
 
 #include "runtime/device_choice.hpp"
 #include "runtime/durability_choice.hpp"
+#include "runtime/hosts_plan.hpp"
+#include "runtime/replicas_choice.hpp"
 
 namespace dlrun::runtime {
 
@@ -10,13 +12,17 @@ struct new_run {
   run_folder folder;
   std::optional<device_choice> device;         ///< of `cluster.device: auto`: what it became
   std::optional<durability_choice> durability; ///< of `durability.log: auto`: what it became
+  std::optional<replicas_choice> replicas;     ///< of a job of several hosts
 };
 
 /// Opens observability.prometheus_port, finds out what cluster.journal needs, settles
 /// cluster.device, makes the folder (default: runs/<name of the job>), settles durability.log, and
 /// writes down what the run is trained with: spec.yaml for people, run.record for `dlrun resume`.
-/// @returns as open_metrics_port(), settle_journal(), settle_device() and run_folder::create().
+/// In both durability.replicas is as it was written, in `job` it is settled for these hosts.
+/// @param hosts as of check_for_hosts(), which comes first. @returns as open_metrics_port(),
+/// settle_journal(), settle_device() and run_folder::create().
 result<new_run> begin_run(prepared_job& job, const std::string& wanted_folder,
-                          torn_beginning torn = torn_beginning::refused);
+                          torn_beginning torn = torn_beginning::refused,
+                          const std::optional<hosts_plan>& hosts = {});
 
 } // namespace dlrun::runtime

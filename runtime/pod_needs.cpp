@@ -8,6 +8,7 @@
 #include "job/choices.hpp"
 #include "job/quantity.hpp"
 #include "persistence/shard_store.hpp"
+#include "runtime/replicas_choice.hpp"
 
 #include <algorithm>
 #include <bit>
@@ -186,7 +187,7 @@ std::vector<pod_need> disk_rows(const job_sizes& job) {
 
 } // namespace
 
-result<job_sizes> sizes_of(const spec::JobSpec& spec) {
+result<job_sizes> sizes_of(const spec::JobSpec& spec, std::size_t hosts) {
   const auto model = engine::model::build(spec.model());
   if (!model) return tl::unexpected(model.error());
   const auto optimizer = engine::optimizer::build(spec.train().optimizer());
@@ -204,7 +205,7 @@ result<job_sizes> sizes_of(const spec::JobSpec& spec) {
                   .workers = static_cast<std::uint32_t>(std::max(cluster.workers(), cluster.workers_max())),
                   .threads_per_worker = static_cast<std::uint32_t>(cluster.threads_per_worker()),
                   .slots = static_cast<std::uint32_t>(spec.train().microbatches_per_step()),
-                  .copies = static_cast<std::uint32_t>(spec.durability().replicas() - 1),
+                  .copies = replicas_on(spec, hosts) - 1,
                   .copies_tensors = job::tensor_channel_of(spec) == job::tensor_channel::tcp,
                   .logs_steps = log != job::durability_log::snapshots,
                   .retains = log != job::durability_log::every_step,

@@ -30,9 +30,9 @@ struct job_sizes {
   std::optional<std::uint64_t> disk_quota{}; ///< durability.disk_quota
 };
 
-/// Of a complete specification, whose data need not be there. @returns bad_spec for a model that
-/// cannot be built.
-result<job_sizes> sizes_of(const spec::JobSpec& spec);
+/// Of a complete specification, whose data need not be there. @param hosts with so many the job
+/// begins at least. @returns bad_spec for a model that cannot be built.
+result<job_sizes> sizes_of(const spec::JobSpec& spec, std::size_t hosts);
 
 /// Roles that may be on one pod at a time.
 struct pod_share {

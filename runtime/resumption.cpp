@@ -7,11 +7,13 @@
 #include "base/output_file.hpp"
 #include "base/random.hpp"
 #include "job/choices.hpp"
+#include "job/run_layout.hpp"
 #include "job/spec_reader.hpp"
 #include "job/spec_writer.hpp"
 #include "runtime/changed_spec.hpp"
 #include "runtime/descriptor_limit.hpp"
 #include "runtime/device_choice.hpp"
+#include "runtime/hosts_run.hpp"
 #include "runtime/journal_choice.hpp"
 #include "runtime/missing_stores.hpp"
 #include "runtime/root_secrets.hpp"
@@ -166,12 +168,14 @@ result<void> check_bits(const trained_with& past, const spec::JobSpec& wanted) {
 /// Writes down what the run is trained with from here on: the record first, since it is what
 /// counts; then each file that says something else or is gone.
 result<void> keep(const run_folder& folder, const trained_with& past, const resume_options& options,
-                  const prepared_job& job, const std::vector<spec::JobSpec>& revisions) {
+                  const prepared_job& job, const std::vector<spec::JobSpec>& revisions,
+                  std::uint32_t replicas) {
   auto record = past.record ? *past.record : make_record(job);
   if (record.run() == 0) record.set_run(base::random_number()); // of a version that kept no number
   note_fingerprint(record, job.spec);
   record.mutable_revisions()->Assign(revisions.begin(), revisions.end());
   if (job.asked) *record.mutable_asked() = *job.asked;
+  record.set_replicas(replicas);
   if (auto written = write_record(folder.path(), record); !written) return written;
   for (std::size_t i = 0; i < revisions.size(); ++i) {
     const auto there = job::read_spec(folder.spec_file(i));
@@ -182,24 +186,47 @@ result<void> keep(const run_folder& folder, const trained_with& past, const resu
   return options.as_trained ? keep_edited(beyond) : result<void>{};
 }
 
-/// The job to go on with: that of the run, changed as asked. What changes the training is a new
-/// revision of its specification, kept beside the ones before.
-result<prepared_job> prepare_resumed(const run_folder& folder, const trained_with& past,
-                                     const resume_options& options,
-                                     const std::optional<spec::JobSpec>& asked) {
-  if (auto kept = check_kept(past.revisions.back(), folder); !kept) return tl::unexpected(kept.error());
-  auto wanted = wanted_spec(past, folder, options);
+/// What somebody wants of a run that goes on.
+struct wish {
+  const resume_options& options;
+  const std::optional<hosts_plan>& hosts;    ///< nothing: this one alone
+  const std::optional<spec::JobSpec>& asked; ///< the job file that led to this
+  const spec_check& check;                   ///< of the caller; may be empty
+  bool gathers = false;                      ///< nothing is trained (R38)
+};
+
+/// What durability.replicas is for these hosts; `auto` says where it was another number before.
+replicas_choice choose_replicas_again(const prepared_job& job, const wish& wanted, std::uint32_t before) {
+  auto choice = choose_replicas(job, hosts_at_least(wanted.hosts));
+  if (choice.is_auto && choice.replicas != before) choice.reason += fmt::format("; before it was {}", before);
+  return choice;
+}
+
+/// Can the job run on these hosts, and from this program?
+result<void> check_fits(const spec::JobSpec& job, const wish& what) {
+  if (what.gathers) return {};
+  if (auto fits = check_for_hosts(job, what.hosts); !fits) return fits;
+  return what.check ? what.check(job) : result<void>{};
+}
+
+/// The job to go on with: that of the run, changed as asked, into `made`. What changes the training
+/// is a new revision of its specification, kept beside the ones before.
+result<void> prepare_resumed(const trained_with& past, const wish& what, resumption& made) {
+  const auto& options = what.options;
+  if (auto kept = check_kept(past.revisions.back(), made.folder); !kept) return kept;
+  auto wanted = wanted_spec(past, made.folder, options);
   if (!wanted) return tl::unexpected(wanted.error());
-  if (auto enough = check_descriptor_limit(*wanted); !enough) return tl::unexpected(enough.error());
-  if (auto same = check_bits(past, *wanted); !same) return tl::unexpected(same.error());
+  if (auto enough = check_descriptor_limit(*wanted); !enough) return enough;
+  if (auto same = check_bits(past, *wanted); !same) return same;
   auto job = prepare_job(std::move(*wanted));
-  if (!job) return job;
-  job->asked = asked;
+  if (!job) return tl::unexpected(job.error());
+  job->asked = what.asked;
   const auto change = change_spec(past, options, *job);
   if (!change) return tl::unexpected(change.error());
-  if (auto opened = open_metrics_port(*job); !opened) return tl::unexpected(opened.error());
-  if (auto settled = settle_journal_again(job->spec); !settled) return tl::unexpected(settled.error());
-  if (auto settled = settle_device_again(*job); !settled) return tl::unexpected(settled.error());
+  if (auto fits = check_fits(job->spec, what); !fits) return fits;
+  if (auto opened = open_metrics_port(*job); !opened) return opened;
+  if (auto settled = settle_journal_again(job->spec); !settled) return settled;
+  if (auto settled = settle_device_again(*job); !settled) return settled;
   auto revisions = past.revisions;
   if (*change == spec_change::revision) {
     if (!options.from) job->spec.mutable_train()->clear_from(); // that was for the revision before
@@ -208,8 +235,17 @@ result<prepared_job> prepare_resumed(const run_folder& folder, const trained_wit
     revisions.back() = job->spec;
   }
   for (const auto& revision : revisions) job->revisions.push_back(revision.train());
-  if (auto kept = keep(folder, past, options, *job, revisions); !kept) return tl::unexpected(kept.error());
-  return job;
+  const auto before = past.record ? std::max(1U, past.record->replicas()) : 1U;
+  const auto replicas = choose_replicas_again(*job, what, before);
+  made.is_same_job = revisions.size() == past.revisions.size() && replicas.replicas == before &&
+                     job::differences(past.revisions.back(), job->spec).empty();
+  if (!made.is_same_job && !what.gathers)
+    if (auto told = root_secrets::job_changes(made.folder.path()); !told) return told;
+  if (auto kept = keep(made.folder, past, options, *job, revisions, replicas.replicas); !kept) return kept;
+  if (what.hosts || replicas.replicas != before) made.replicas = replicas;
+  set_replicas(replicas, *job);
+  made.job = std::move(*job);
+  return {};
 }
 
 /// A run that is completed trains no more: what would change its training is refused, not ignored.
@@ -231,7 +267,7 @@ result<void> check_completed(const run_folder& folder, const trained_with& past,
 /// Where the report goes; a link to it stays one. @returns bad_usage when nothing can be replaced
 /// there.
 result<std::filesystem::path> place_of_report(const std::filesystem::path& folder) {
-  auto report = base::end_of_links(folder / "report.json");
+  auto report = base::end_of_links(folder / run_layout::report);
   std::error_code ignored;
   const auto about = std::filesystem::status(report, ignored);
   if (!std::filesystem::exists(about) || std::filesystem::is_regular_file(about)) return report;
@@ -254,23 +290,23 @@ std::string tell_left_behind(const run_folder& folder, const trained_with& past)
 
 /// R38. A run that is completed, and whose root did not come to its end: it lacks stores of other
 /// hosts, or has not told those that the job is over.
-result<void> add_gathering(const trained_with& trained, const coordinator::past_run& past,
-                           const resume_options& options, bool has_hosts,
-                           const std::optional<spec::JobSpec>& asked, resumption& made) {
+result<void> add_gathering(const trained_with& trained, const coordinator::past_run& past, wish wanted,
+                           resumption& made) {
   const auto& path = made.folder.path();
   if (!trained.record || trained.record->hosts().empty()) return {};
   auto last = last_stores_of(path, *trained.record, past.stores);
   last.timeline = std::max(last.timeline, past.timeline);
   const auto missing = missing_stores(path, *trained.record, last);
-  if (missing.empty() && !(has_hosts && root_secrets::are_left(path))) return {};
+  if (missing.empty() && !(wanted.hosts && root_secrets::are_left(path))) return {};
   if (!missing.empty()) made.missing = tell_not_whole(path, *trained.record, missing, past.stores);
-  if (!has_hosts) return fail(error_code::bad_usage, made.missing);
-  auto job = prepare_resumed(made.folder, trained, options, asked);
-  if (!job && missing.empty()) return {}; // the model is here: that is enough
-  if (!job) return tl::unexpected(job.error());
+  if (!wanted.hosts) return fail(error_code::bad_usage, made.missing);
+  wanted.gathers = true;
+  const auto prepared = prepare_resumed(trained, wanted, made);
+  if (!prepared && missing.empty()) return {}; // the model is here: that is enough
+  if (!prepared) return prepared;
   made.is_same_job = true;
   made.gathers = last;
-  made.job = std::move(*job);
+  made.replicas.reset(); // nothing is trained that would have copies
   return {};
 }
 
@@ -293,7 +329,8 @@ result<common::journal_place> journal_of(const trained_with& trained, const run_
 } // namespace
 
 result<resumption> prepare_resumption(const std::filesystem::path& directory, const resume_options& options,
-                                      bool has_hosts, const std::optional<spec::JobSpec>& asked) {
+                                      const std::optional<hosts_plan>& hosts,
+                                      const std::optional<spec::JobSpec>& asked, const spec_check& check) {
   auto folder = run_folder::open(directory.string());
   if (!folder) return tl::unexpected(folder.error());
   const auto trained = read_trained_with(*folder);
@@ -308,6 +345,7 @@ result<resumption> prepare_resumption(const std::filesystem::path& directory, co
                                           [&] { return coordinator::read_past_run(*journal); });
   if (!past) return tl::unexpected(past.error());
   resumption made{std::move(*folder), std::nullopt, next_coordinator(*past, *journal), {}, false};
+  const wish wanted{options, hosts, asked, check};
   if (auto known = check_recorded(*trained, made.folder, options); !known && !past->completed)
     return tl::unexpected(known.error());
   if (auto unedited = check_unedited(*trained, made.folder, options); !unedited)
@@ -315,18 +353,14 @@ result<resumption> prepare_resumption(const std::filesystem::path& directory, co
   if (past->completed) {
     if (auto fine = check_completed(made.folder, *trained, options); !fine)
       return tl::unexpected(fine.error());
-    if (auto done = add_gathering(*trained, *past, options, has_hosts, asked, made); !done)
-      return tl::unexpected(done.error());
+    if (auto done = add_gathering(*trained, *past, wanted, made); !done) return tl::unexpected(done.error());
     return made;
   }
   const auto report = place_of_report(made.folder.path());
   if (!report) return tl::unexpected(report.error());
-  auto job = prepare_resumed(made.folder, *trained, options, asked);
-  if (!job) return tl::unexpected(job.error());
+  if (auto prepared = prepare_resumed(*trained, wanted, made); !prepared)
+    return tl::unexpected(prepared.error());
   made.left_behind = tell_left_behind(made.folder, *trained);
-  made.is_same_job = job->revisions.size() == trained->revisions.size() &&
-                     job::differences(trained->revisions.back(), job->spec).empty();
-  made.job = std::move(*job);
   std::error_code ignored; // of the start before: were it left, it could be taken for that of this one
   std::filesystem::remove(*report, ignored);
   return made;

@@ -2,10 +2,13 @@
 #pragma once
 
 #include "actors/agent/hosted_roles.hpp"
+#include "runtime/hosts_plan.hpp"
 #include "runtime/prepared_job.hpp"
+#include "runtime/replicas_choice.hpp"
 #include "runtime/run_folder.hpp"
 
 #include <dlrun/training.hpp>
+#include <functional>
 #include <optional>
 
 namespace dlrun::runtime {
@@ -17,7 +20,10 @@ struct resumption {
   /// Of a run that had other hosts: what is lost, and the way out, if it goes on without them; ""
   /// when nothing is.
   std::string left_behind;
-  bool is_same_job = false; ///< its specification is what it was
+  bool is_same_job = false; ///< its specification is what it was, and so what `auto` in it became
+  /// What became of durability.replicas, if there is something to say: it goes on with several
+  /// hosts, or with another number than before.
+  std::optional<replicas_choice> replicas{};
   /// R38: it is trained to its end, and there is a job again: these stores are on other hosts, or
   /// those have not heard of the end.
   std::optional<agent::last_stores> gathers{};
@@ -25,14 +31,22 @@ struct resumption {
   std::string missing{};
 };
 
+/// @returns why a job cannot be run.
+using spec_check = std::function<result<void>(const spec::JobSpec&)>;
+
 /// Opens the folder, changes the specification as asked (what changes the training is a new
 /// revision of it, kept beside the ones before), and prepares the job. @returns bad_usage for a
 /// folder that is no run's or in use, that kept nothing on disk, and for changes that a run does
 /// not take, or one that is completed, whose stores are on other hosts, without any of those; else
-/// as prepare_job().
-/// @param has_hosts it is to go on on several hosts
+/// as prepare_job() and, where there is something to train, check_for_hosts(). What is refused
+/// changes nothing of the run.
+/// @param hosts on which it is to go on; nothing: on this one alone
 /// @param asked the job file that led to this, which is then noted in the record
+/// @param check can the caller run that job? Asked before anything is changed, and not of a job
+/// that is trained to its end
 result<resumption> prepare_resumption(const std::filesystem::path& directory, const resume_options& options,
-                                      bool has_hosts = false, const std::optional<spec::JobSpec>& asked = {});
+                                      const std::optional<hosts_plan>& hosts = {},
+                                      const std::optional<spec::JobSpec>& asked = {},
+                                      const spec_check& check = {});
 
 } // namespace dlrun::runtime

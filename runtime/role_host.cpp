@@ -51,8 +51,6 @@ caf::actor start_role(caf::actor_system& system, common::role_context context) {
 void ask_to_leave(role_kind kind, const caf::actor& role) {
   if (kind == role_kind::worker)
     caf::anon_send(caf::actor_cast<protocol::worker_actor>(role), protocol::leave_job{});
-  else if (kind == role_kind::ps_shard)
-    caf::anon_send(caf::actor_cast<protocol::ps_shard_actor>(role), protocol::leave_job{});
   else
     caf::anon_send_exit(role, caf::exit_reason::user_shutdown);
 }

@@ -19,11 +19,11 @@ struct root_beats {
 
 /// @returns bad_usage or system as beat_exchange::start().
 result<root_beats> start_beats(const agent::beat_options& options, const base::hmac_key& key);
-/// Under a new key. @param address number of an interface of this host, @param boot random number
-/// of the run.
+/// Starts to exchange beats under a new key. @param address of an interface of this host
+/// @param boot random number of the run
 result<root_beats> start_beats(const std::string& address, std::uint64_t boot);
 
-/// Says in the bundle of its host where and with which secret it reaches the root.
+/// Writes into the bundle of a host where, and with which secret, it reaches the root.
 void tell_of_beats(const root_beats& beats, bootstrap::HostBundle& bundle);
 /// The root, as the host of the bundle watches it.
 agent::beat_peer root_of(const bootstrap::HostBundle& bundle);

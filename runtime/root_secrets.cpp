@@ -1,9 +1,11 @@
 #include "runtime/root_secrets.hpp"
 
+#include "actors/agent/control_socket.hpp"
 #include "base/atomic_file.hpp"
 #include "base/ipv4_address.hpp"
 #include "base/os_error.hpp"
 #include "base/random.hpp"
+#include "job/run_layout.hpp"
 #include "runtime/digested_message.hpp"
 
 #include <algorithm>
@@ -16,12 +18,13 @@
 namespace dlrun::runtime {
 namespace {
 
-constexpr auto secrets_name = "root.secrets";
 constexpr std::string_view secrets_head = "dlrun-root-secrets 1 ";
 constexpr mode_t of_others = 0077;
 constexpr mode_t owners = 0600;
 /// As many as may join a job (HostsFile); each has at most 150 bytes.
 constexpr int enrolled_max = 256;
+/// What one started ends when it has had no root for a while: that of many roots ago is over.
+constexpr int roots_max = 1000;
 /// More than any such file has.
 constexpr std::uintmax_t secrets_bytes_max = 65536;
 /// Beats that one root can send in 1,700 years.
@@ -89,7 +92,7 @@ std::uint16_t port_in(std::string_view address) {
 } // namespace
 
 result<root_secrets> root_secrets::take(const std::filesystem::path& run_dir) {
-  const auto file = run_dir / secrets_name;
+  const auto file = run_dir / run_layout::secrets;
   auto kept = read_secrets(file);
   if (!kept) return tl::unexpected(kept.error());
   if (!*kept) {
@@ -103,12 +106,32 @@ result<root_secrets> root_secrets::take(const std::filesystem::path& run_dir) {
 
 void root_secrets::forget(const std::filesystem::path& run_dir) {
   std::error_code ignored;
-  std::filesystem::remove(run_dir / secrets_name, ignored);
+  std::filesystem::remove(run_dir / run_layout::secrets, ignored);
 }
 
 bool root_secrets::are_left(const std::filesystem::path& run_dir) {
   std::error_code ignored;
-  return std::filesystem::exists(run_dir / secrets_name, ignored);
+  return std::filesystem::exists(run_dir / run_layout::secrets, ignored);
+}
+
+result<void> root_secrets::job_changes(const std::filesystem::path& run_dir) {
+  const auto file = run_dir / run_layout::secrets;
+  auto kept = read_secrets(file);
+  if (!kept) return tl::unexpected(kept.error());
+  if (!*kept) return {};
+  (*kept)->clear_ran_same_job();
+  return root_secrets{file, std::move(**kept)}.write();
+}
+
+void root_secrets::note_root(std::uint64_t process, bool is_same_job) {
+  auto& all = *kept_.mutable_ran_same_job();
+  if (!is_same_job) all.Clear();
+  if (all.size() >= roots_max) all.erase(all.begin());
+  all.Add(process);
+}
+
+std::set<std::uint64_t> root_secrets::roots_of_same_job() const {
+  return {kept_.ran_same_job().begin(), kept_.ran_same_job().end()};
 }
 
 transport::run_token root_secrets::token() const {

@@ -1,4 +1,4 @@
-/// What makes the root of a run who it is for the agents of other hosts, so that one that comes
+/// The secrets by which agents of other hosts know the root of a run, so that a root that comes
 /// back is the same to them (rule R35).
 #pragma once
 
@@ -7,28 +7,39 @@
 #include "runtime/job_identity.hpp"
 #include "runtime/root_beats.hpp"
 
+#include <cstdint>
 #include <filesystem>
 #include <memory>
 #include <optional>
+#include <set>
 #include <vector>
 
 namespace dlrun::runtime {
 
-/// The file root.secrets in a run folder, readable by its owner alone. It is there from when a run
-/// on several hosts begins until it has ended in order.
+/// The file root.secrets in a run folder, which only its owner can read. It exists from the
+/// beginning of a run on several hosts until the run has ended in order.
 class root_secrets {
 public:
-  /// Those that an earlier root of the run left, else new ones. @returns bad_usage, naming the file
-  /// and the way out, when it is there and cannot be used; system.
+  /// Takes the secrets that an earlier root of the run left, else makes new ones. @returns
+  /// bad_usage, naming the file and the way out, when the file cannot be used; system.
   static result<root_secrets> take(const std::filesystem::path& run_dir);
-  /// The run has ended in order: nobody comes back. Nothing happens if there is no such file.
+  /// Removes the file, if there is one: the run has ended in order, and no root comes back.
   static void forget(const std::filesystem::path& run_dir);
 
-  /// Has a root left some there, that did not come to its end? Says nothing of whether they can be
-  /// used.
+  /// Whether a root that did not come to its end has left secrets. They may be unusable.
   static bool are_left(const std::filesystem::path& run_dir);
 
-  /// Were they left by an earlier root?
+  /// Before the job of the run is changed, also where no root follows for now: what was started is
+  /// of another one, and no root takes it over. Nothing happens if there is no such file. @returns
+  /// as take()
+  static result<void> job_changes(const std::filesystem::path& run_dir);
+
+  /// This root is one more that ran the job as it is now; the only one, unless it is the same.
+  void note_root(std::uint64_t process, bool is_same_job);
+  /// Those, of which this may take over what they started.
+  std::set<std::uint64_t> roots_of_same_job() const;
+
+  /// Whether an earlier root left these secrets.
   bool are_found() const { return kept_.roots() > 1; }
   transport::run_token token() const;
   /// @param lifetime of the certificates that it issues
@@ -37,14 +48,14 @@ public:
   std::uint16_t control_port() const { return static_cast<std::uint16_t>(kept_.control_port()); }
   /// Beats of this root, which follow on those of the roots before it.
   result<root_beats> start_beats(const std::string& own_number) const;
-  /// Before anything of another host is started: who comes back finds these.
+  /// Stores what a later root needs. To be called before anything on another host is started.
   /// @param control_address as gatekeeper::address(). @returns bad_usage or system.
   result<void> keep(const std::string& control_address, const root_beats& beats);
-  /// Before a host that joins by itself is told anything: who comes back lets its agent in again.
-  /// In place of the one that had its name; the oldest of very many is forgotten. @returns as
-  /// keep()
+  /// Stores a host that joins by itself, so that a later root lets its agent in again. To be called
+  /// before the host is told anything. Replaces a host of the same name; of very many hosts the
+  /// oldest is forgotten. @returns as keep() above
   result<void> keep(const records::EnrolledHost& host);
-  /// Those, oldest first.
+  /// The hosts that have joined, oldest first.
   std::vector<records::EnrolledHost> enrolled() const;
 
 private:

@@ -18,10 +18,10 @@ namespace dlrun::runtime {
 /// `valid_s`.
 using token_maker = std::function<result<std::string>(std::chrono::seconds lifetime)>;
 
-/// Called on the thread of the control socket; waits up to 5 s for a number of workers to be
-/// journaled. `scale N` is answered by {"workers":N}, or {"error":text,"exit_code":n};
-/// `token S` by what the token_maker says, or such an error; `drain HOST` and `undrain HOST` by
-/// {"host":HOST}, or such an error.
+/// Answers requests to the root of a run. Called on the thread of the control socket; waits up to 5
+/// s for a number of workers to be journaled. The answer to `scale N` is {"workers":N}, to
+/// `token S` that of the token_maker, to `drain HOST` and `undrain HOST` {"host":HOST}; or an
+/// error, {"error":text,"exit_code":n}.
 class run_control {
 public:
   /// `system` outlives this.

@@ -1,5 +1,7 @@
 #include "runtime/run_files.hpp"
 
+#include "job/run_layout.hpp"
+
 #include <algorithm>
 #include <array>
 #include <cerrno>
@@ -15,9 +17,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::array file_names{"run.record",  "run.lock",     "events.jsonl",
-                                "report.json", "root.secrets", "agent.json"};
-constexpr std::array folder_names{"logs", "journal", "snapshots"};
+constexpr std::array file_names{run_layout::record, run_layout::lock,    run_layout::events,
+                                run_layout::report, run_layout::secrets, run_layout::agent};
+constexpr std::array folder_names{run_layout::logs, run_layout::journal};
 
 /// spec.yaml, spec.1.yaml, ...
 bool is_of_specification(std::string_view name) {
@@ -29,7 +31,8 @@ bool is_file_name(std::string_view name) {
 }
 
 bool is_folder_name(std::string_view name) {
-  return name.starts_with("ps_shard-") || std::ranges::find(folder_names, name) != folder_names.end();
+  return name.starts_with(run_layout::store_prefix) ||
+         std::ranges::find(folder_names, name) != folder_names.end();
 }
 
 std::string_view kind_of(fs::file_type type) {
@@ -65,7 +68,8 @@ result<void> check_files_of(const fs::path& folder, Wanted is_wanted) {
 
 result<void> check_run_files(const fs::path& folder) {
   if (auto fine = check_files_of(folder, is_file_name); !fine) return fine;
-  return check_files_of(folder / "logs", [](const std::string& name) { return name.ends_with(".log"); });
+  return check_files_of(folder / run_layout::logs,
+                        [](const std::string& name) { return name.ends_with(".log"); });
 }
 
 result<void> check_readable(const fs::path& file) {

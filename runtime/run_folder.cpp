@@ -1,8 +1,10 @@
 #include "runtime/run_folder.hpp"
 
 #include "base/own_machine.hpp"
+#include "job/run_layout.hpp"
 #include "job/spec_writer.hpp"
 #include "runtime/run_files.hpp"
+#include "runtime/run_record.hpp"
 
 #include <array>
 #include <cerrno>
@@ -17,9 +19,6 @@
 namespace dlrun::runtime {
 namespace {
 
-constexpr auto lock_name = "run.lock";
-constexpr auto logs_name = "logs";
-constexpr auto spec_name = "spec.yaml";
 constexpr int lock_mode = 0666; // less the umask
 
 /// What a root wrote into the lock: whoever had it last.
@@ -60,7 +59,7 @@ tl::unexpected<error> in_use(const std::filesystem::path& folder, int lock) {
 
 /// Not inherited by the roles' processes: the lock is the root's alone, and goes when it goes.
 result<base::unique_fd> lock(const std::filesystem::path& folder) {
-  const auto file = folder / lock_name;
+  const auto file = folder / run_layout::lock;
   // What a link leads to is somebody else's, and is not emptied.
   base::unique_fd fd{::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, lock_mode)};
   if (!fd && errno == ELOOP)
@@ -80,7 +79,7 @@ result<base::unique_fd> lock(const std::filesystem::path& folder) {
 
 /// A folder that was copied without its lock is nobody's.
 result<base::unique_fd> lock_to_read(const std::filesystem::path& folder) {
-  const auto file = folder / lock_name;
+  const auto file = folder / run_layout::lock;
   base::unique_fd fd{::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
   if (!fd && errno == ENOENT) return fd;
   if (!fd)
@@ -93,8 +92,8 @@ result<base::unique_fd> lock_to_read(const std::filesystem::path& folder) {
 
 /// Either will do: spec.yaml may have been removed, and runs of dlrun 0.1 have no record.
 bool holds_run(const std::filesystem::path& folder, std::error_code& why) {
-  return std::filesystem::exists(folder / spec_name, why) ||
-         std::filesystem::exists(folder / record_name, why);
+  return std::filesystem::exists(folder / run_layout::spec, why) ||
+         std::filesystem::exists(folder / run_layout::record, why);
 }
 
 /// Names of what one has made that has not written the record yet. What is to be a file is made
@@ -102,17 +101,19 @@ bool holds_run(const std::filesystem::path& folder, std::error_code& why) {
 bool is_of_beginning(const std::filesystem::directory_entry& entry) {
   const auto name = entry.path().filename().string();
   std::error_code why;
-  if (name == logs_name) return entry.is_directory(why) && std::filesystem::is_empty(entry.path(), why);
-  return name == lock_name || name == rate_name || name == spec_name ||
-         name.starts_with(fmt::format("{}.", spec_name)) || name.starts_with(fmt::format("{}.", record_name));
+  if (name == run_layout::logs)
+    return entry.is_directory(why) && std::filesystem::is_empty(entry.path(), why);
+  return name == run_layout::lock || name == run_layout::write_rate || name == run_layout::spec ||
+         name.starts_with(fmt::format("{}.", run_layout::spec)) ||
+         name.starts_with(fmt::format("{}.", run_layout::record));
 }
 
 /// All of it but the lock, by which others see that this process is at it.
 result<void> remove_beginning(const std::filesystem::path& folder) {
   std::error_code why;
   for (std::filesystem::directory_iterator at{folder, why}; !why && at != end(at); at.increment(why))
-    if (at->path().filename() != lock_name) std::filesystem::remove(at->path(), why);
-  if (!why) std::filesystem::create_directories(folder / logs_name, why);
+    if (at->path().filename() != run_layout::lock) std::filesystem::remove(at->path(), why);
+  if (!why) std::filesystem::create_directories(folder / run_layout::logs, why);
   if (!why) return {};
   return fail(error_code::bad_usage, fmt::format("cannot remove what was begun in the run folder '{}': {}",
                                                  folder.string(), why.message()));
@@ -121,10 +122,11 @@ result<void> remove_beginning(const std::filesystem::path& folder) {
 result<void> check_holds_no_run(const std::filesystem::path& folder) {
   std::error_code why;
   if (!holds_run(folder, why)) return {};
-  return fail(error_code::bad_usage,
-              fmt::format("there is a run in '{}' already: 'dlrun resume {}' goes on with it; for a new one "
-                          "choose another folder with --run-dir, or remove it",
-                          folder.string(), folder.string()));
+  return fail(
+      error_code::bad_usage,
+      fmt::format("there is a run in '{}' already: '{}' goes on with it; for a new one choose another "
+                  "folder with --run-dir, or remove it",
+                  folder.string(), resume_command(folder)));
 }
 
 } // namespace
@@ -144,7 +146,7 @@ result<std::filesystem::path> find_run(const std::string& folder) {
 }
 
 bool has_root(const std::filesystem::path& folder) {
-  const auto file = folder / lock_name;
+  const auto file = folder / run_layout::lock;
   const base::unique_fd fd{::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
   return fd && ::flock(fd.get(), LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
 }
@@ -180,7 +182,7 @@ result<run_folder> run_folder::create(const std::string& wanted, const spec::Job
         fmt::format(
             "the run folder '{}' exists and is not empty: remove it, or choose another with --run-dir",
             path.string()));
-  if (!std::filesystem::create_directories(path / logs_name, why) && why)
+  if (!std::filesystem::create_directories(path / run_layout::logs, why) && why)
     return fail(error_code::bad_usage,
                 fmt::format("cannot create the run folder '{}': {}; choose another with --run-dir",
                             path.string(), why.message()));
@@ -213,7 +215,7 @@ result<run_folder> run_folder::open_to_read(const std::string& folder) {
 }
 
 std::filesystem::path run_folder::spec_file(std::size_t revision) const {
-  return path_ / (revision == 0 ? std::string{spec_name} : fmt::format("spec.{}.yaml", revision));
+  return path_ / (revision == 0 ? std::string{run_layout::spec} : fmt::format("spec.{}.yaml", revision));
 }
 
 std::vector<std::filesystem::path> run_folder::spec_files() const {

@@ -11,29 +11,25 @@
 
 namespace dlrun::runtime {
 
-/// What the run is trained with (run_record.hpp).
-inline constexpr auto record_name = "run.record";
-/// What measures the disk writes here (durability_choice.hpp).
-inline constexpr auto rate_name = ".write-rate";
-
 /// The full path of the folder of a run, in use or not. @returns bad_usage when it is none.
 result<std::filesystem::path> find_run(const std::string& folder);
 
-/// Does a root have the folder: one that begins, trains, or is about to be gone? One that cannot be
-/// looked at has none.
+/// Whether a root has the folder: one that begins, trains, or is about to end. False when that
+/// cannot be found out.
 bool has_root(const std::filesystem::path& folder);
 
 /// The full path of the folder of a run that is to begin: `wanted`, or runs/<name of the job>.
 std::filesystem::path place_for_run(const std::string& wanted, const spec::JobSpec& spec);
 
-/// Is there nothing in the folder but what a root leaves that was killed while it made it, before
-/// it had written what the run is trained with? Also true of an empty one, and of none.
+/// Whether the folder holds nothing but what a root leaves that was killed while it made the
+/// folder, before it wrote run.record. Also true for an empty folder, and for none.
 bool holds_at_most_a_beginning(const std::filesystem::path& folder);
 
 /// What becomes of such a beginning when a run begins in its folder.
 enum class torn_beginning : std::uint8_t { refused, removed };
 
-/// A run's folder, locked for this process as long as the object lives: two roots never share one.
+/// The folder of a run, locked for this process as long as the object lives: two roots never share
+/// one.
 class run_folder {
 public:
   /// Makes the folder (default: runs/<name of the job>) with the specification as used. @returns

@@ -1,32 +1,41 @@
-/// Whom a run tells how it goes.
+/// The interface through which a run reports its progress.
 #pragma once
 
 #include "actors/agent/run_board.hpp"
 #include "actors/protocol/time.hpp"
 
 #include <dlrun/report.hpp>
+#include <functional>
 #include <optional>
 #include <string>
 
 namespace dlrun::runtime {
 
-/// Called by the thread of run_locally() alone.
+/// That a run is to end.
+struct stop_wish {
+  std::string reason;
+  /// Set where nobody waits for the roles: ends this process. Other hosts are told first, for a
+  /// second or two at most, so that what runs there ends as well and waits for no root.
+  std::function<void()> end_now{};
+};
+
+/// Receives the progress of a run. Only the thread of run_locally() calls it.
 class run_observer {
 public:
   virtual ~run_observer() = default;
-  /// Once, before all else but asked_to_stop(): nothing refuses the run any more. All checks have
-  /// passed, its hosts are there, `dlrun status` is answered; the roles are started next.
+  /// Called once, before all other calls but waits() and asked_to_stop(): all checks have passed,
+  /// the hosts are there, `dlrun status` is answered, and the roles are started next.
   /// @returns why the run must not begin after all.
   virtual result<void> begun() { return {}; }
-  /// Before begun(): what the run waits for, whenever that changes.
+  /// Before begun(): what the run waits for, at each change.
   virtual void waits(const std::string&) {}
-  /// How far it is; called ten times a second.
+  /// How far the run has come; called ten times a second.
   virtual void update(const agent::run_snapshot& now, protocol::time_point at) = 0;
   /// A failure or recovery.
   virtual void event(const protocol::job_event& event) = 0;
-  /// Asked after each update, and while the hosts of the run are waited for. @returns why the run
-  /// is to end now; nothing to go on.
-  virtual std::optional<std::string> asked_to_stop() { return std::nullopt; }
+  /// Asked after each update, and while the hosts of the run are waited for. @returns nothing to go
+  /// on.
+  virtual std::optional<stop_wish> asked_to_stop() { return std::nullopt; }
   /// The end. `report_path`: where the report is.
   virtual void summary(const dlrun::report& report, const std::string& report_path) = 0;
 };

@@ -4,7 +4,9 @@
 #include "base/random.hpp"
 #include "data/recorded_data.hpp"
 #include "job/defaults.hpp"
+#include "job/run_layout.hpp"
 #include "runtime/digested_message.hpp"
+#include "runtime/root_secrets.hpp"
 #include "runtime/run_files.hpp"
 #include "runtime/run_fingerprint.hpp"
 #include "runtime/run_folder.hpp"
@@ -67,7 +69,7 @@ records::RunRecord make_record(const prepared_job& job) {
 }
 
 result<std::optional<records::RunRecord>> read_record(const std::filesystem::path& run_dir) {
-  const auto file = run_dir / record_name;
+  const auto file = run_dir / run_layout::record;
   std::error_code why;
   if (!std::filesystem::exists(file, why)) return std::nullopt;
   if (auto fine = check_run_files(run_dir); !fine) return tl::unexpected(fine.error());
@@ -94,8 +96,15 @@ std::string tell_hosts(const records::RunRecord& record) {
   return fmt::format("{}", fmt::join(all, ", "));
 }
 
+std::string resume_command(const std::filesystem::path& run_dir) {
+  const auto record = read_record(run_dir);
+  const bool has_hosts =
+      root_secrets::are_left(run_dir) || (record && *record && !(*record)->hosts().empty());
+  return fmt::format("dlrun resume {}{}", run_dir.string(), has_hosts ? " --hosts FILE" : "");
+}
+
 result<void> write_record(const std::filesystem::path& run_dir, const records::RunRecord& record) {
-  return base::write_file_atomically(run_dir / record_name, digested(head, record));
+  return base::write_file_atomically(run_dir / run_layout::record, digested(head, record));
 }
 
 result<void> check_same_inputs(const records::RunRecord& record, const prepared_job& job) {

@@ -22,7 +22,10 @@ result<std::optional<records::RunRecord>> read_record(const std::filesystem::pat
 /// The other hosts that the run had, with their folders, for people; "" when it never had any.
 std::string tell_hosts(const records::RunRecord& record);
 
-/// Appears whole or not at all, in place of the one before.
+/// The command that goes on with the run, for people: on the hosts that it has, or had.
+std::string resume_command(const std::filesystem::path& run_dir);
+
+/// Replaces the record; the new one appears whole or not at all.
 result<void> write_record(const std::filesystem::path& run_dir, const records::RunRecord& record);
 
 /// Does the job train the same model on the same data as that of the record?

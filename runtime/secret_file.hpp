@@ -9,11 +9,12 @@
 
 namespace dlrun::runtime {
 
-/// A token of `dlrun token`. @param file "-": standard input. @returns bad_usage, naming file and
-/// way out, when it cannot be read, holds none, or can be read by everybody, as ssh refuses such
-/// keys. A group may read it, since systemd and Kubernetes show what one user may read in this way.
+/// Reads a token of `dlrun token`. @param file "-": standard input. @returns bad_usage, naming file
+/// and way out, when the file cannot be read, holds no token, or can be read by everybody (ssh
+/// refuses such keys too). A group may read it: systemd and Kubernetes hand secrets to one user in
+/// this way.
 result<agent::join_token> read_token_file(const std::string& file);
-/// A key, likewise.
+/// Reads a key, as read_token_file() a token.
 result<agent::join_key> read_key_file(const std::string& file);
 
 } // namespace dlrun::runtime

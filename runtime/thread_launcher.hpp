@@ -9,7 +9,8 @@
 
 namespace dlrun::runtime {
 
-/// Thread-safe. The agent's handle must be set before the first start().
+/// Starts roles as actors of this process. Thread-safe. The agent's handle must be set before the
+/// first start().
 class thread_launcher : public agent::role_launcher {
 public:
   thread_launcher(caf::actor_system& system, std::shared_ptr<const common::job_context> job)

@@ -23,7 +23,7 @@ struct trained_with {
 /// record and a spec.yaml cannot be read.
 result<trained_with> read_trained_with(const run_folder& folder);
 
-/// `cluster.device: auto` is what it became: that of `trained`, as this was read.
+/// Replaces `cluster.device: auto` in `wanted` by the device that it became, which `trained` has.
 void keep_settled_device(const spec::JobSpec& trained, spec::JobSpec& wanted);
 
 } // namespace dlrun::runtime

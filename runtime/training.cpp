@@ -140,9 +140,10 @@ public:
     tell([&](training_callback& one) { one.on_evaluation(*evaluated, *this); });
   }
 
-  std::optional<std::string> asked_to_stop() override {
+  std::optional<runtime::stop_wish> asked_to_stop() override {
     const std::scoped_lock lock{mutex_};
-    return stop_reason_;
+    if (!stop_reason_) return std::nullopt;
+    return runtime::stop_wish{*stop_reason_, {}};
   }
 
   void summary(const dlrun::report& report, const std::string&) override {
@@ -228,19 +229,19 @@ result<training> training::start(const job_spec& job, training_options options) 
 result<training> training::resume(const std::filesystem::path& run_dir, const resume_options& how,
                                   training_options options) {
   try {
-    auto resumed = runtime::prepare_resumption(run_dir, how);
+    auto resumed = runtime::prepare_resumption(
+        run_dir, how, {}, {}, [&](const spec::JobSpec& job) { return check_role_program(job, options); });
     if (!resumed) return tl::unexpected(resumed.error());
     if (!resumed->job)
       return fail(
           error_code::bad_usage,
           fmt::format("the run in '{}' is completed: there is nothing left to train (see report.json there)",
                       resumed->folder.path().string()));
-    if (auto fine = check_role_program(resumed->job->spec, options); !fine)
-      return tl::unexpected(fine.error());
-    if (auto fits = runtime::check_for_hosts(resumed->job->spec, std::nullopt); !fits)
-      return tl::unexpected(fits.error());
     auto made = std::make_unique<impl>(std::move(*resumed->job), std::move(resumed->folder),
                                        resumed->coordinator, std::move(options));
+    if (resumed->replicas && resumed->replicas->is_auto)
+      made->first_event("replicas", fmt::format("durability.replicas: auto is {}: {}",
+                                                resumed->replicas->replicas, resumed->replicas->reason));
     if (!resumed->left_behind.empty()) made->first_event("store-missing", resumed->left_behind);
     made->begin();
     return training{std::move(made)};

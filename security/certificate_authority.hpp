@@ -10,7 +10,7 @@
 
 namespace dlrun::security {
 
-/// A certificate is valid this much earlier than it was issued: clocks of hosts differ.
+/// A certificate is valid from this long before it was issued, since clocks of hosts differ.
 inline constexpr std::chrono::minutes clock_skew{5};
 
 /// When a certificate is valid: [from - clock_skew, from + lifetime).
@@ -19,11 +19,11 @@ struct validity {
   std::chrono::seconds lifetime = std::chrono::hours{24};
 };
 
-/// An ECDSA P-256 key and its self-signed certificate, made for a job. Move only. One thread at a
-/// time.
+/// Issues the certificates of one job, with an ECDSA P-256 key and a self-signed certificate made
+/// for the job. Move only. One thread at a time.
 class certificate_authority {
 public:
-  /// What an authority is made of again, by another process.
+  /// The texts from which another process restores the authority.
   struct pem_texts {
     std::string certificate;
     secret_text key;
@@ -32,18 +32,18 @@ public:
   /// @returns bad_usage when `job` cannot be part of a certificate_name; system when OpenSSL cannot
   /// make a key.
   static result<certificate_authority> make(const std::string& job);
-  /// The authority of `job` that these are of. @returns bad_usage when they are no certificate and
-  /// key, or not of each other.
+  /// Restores the authority of `job` from pem(). @returns bad_usage when the texts are no
+  /// certificate and key, or do not belong together.
   static result<certificate_authority> restore(const std::string& job, const pem_texts& from);
 
   const std::string& job() const { return job_; }
   const std::string& certificate_pem() const { return certificate_pem_; }
-  /// For a file of mode 0600 that restore() reads. @returns system.
+  /// Certificate and private key, for a file of mode 0600 that restore() reads. @returns system.
   result<pem_texts> pem() const;
 
-  /// A new key and a certificate for it: for both ends of a connection, with a random serial number
-  /// of 128 bits.
-  /// @returns bad_usage for a name that is none or is another job's, or a lifetime below a second.
+  /// Makes a new key and a certificate for it, which is good for both ends of a connection and has
+  /// a random serial number of 128 bits.
+  /// @returns bad_usage for a malformed name, a name of another job, or a lifetime below a second.
   result<credentials> issue(const certificate_name& name, const validity& when = {}) const;
 
 private:

@@ -8,8 +8,8 @@
 
 namespace dlrun::security {
 
-/// One start of a role of one job on one host. It is a certificate's only name: the URI
-/// `dlrun:job/<job>/role/<role>/<index>/host/<host>` as its only subject alternative name.
+/// Whom a certificate speaks for: a role of one job on one host. It is the certificate's only
+/// subject alternative name, the URI `dlrun:job/<job>/role/<role>/<index>/host/<host>`.
 ///
 /// `job` and `role` have 1 to 64, `host` 1 to 253 characters; all consist of letters, digits, '.',
 /// '_' and '-'.

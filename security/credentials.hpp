@@ -6,8 +6,8 @@
 
 namespace dlrun::security {
 
-/// A text that is wiped from memory when its owner goes. Copies are wiped on their own. It has no
-/// operator for streams or formats: it is not logged by accident.
+/// A text that is wiped from memory when it is destroyed. Each copy is wiped on its own. It has no
+/// operator for streams or formats, so nobody logs it by accident.
 class secret_text {
 public:
   secret_text() = default;
@@ -22,15 +22,15 @@ public:
   }
   ~secret_text();
 
-  /// The caller keeps it out of argv, environment and logs, and copies it into files of mode 0600
-  /// and descriptors only.
+  /// The text. The caller must keep it out of argv, environment and logs, and may copy it only to
+  /// descriptors and files of mode 0600.
   const std::string& reveal() const { return text_; }
 
 private:
   std::string text_;
 };
 
-/// Three PEM texts; each holds exactly one object.
+/// The credentials of one end, as three PEM texts of exactly one object each.
 struct credentials {
   std::string certificate_pem; ///< its own certificate
   secret_text key_pem;         ///< the private key of that certificate

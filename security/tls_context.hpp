@@ -13,18 +13,19 @@
 namespace dlrun::security {
 
 struct tls_options {
-  /// A session takes a new key after it has sent so much under one: AES-GCM is safe for 2^24.5
+  /// A session changes its key after it has sent this many bytes: AES-GCM is safe for 2^24.5
   /// records of 16 KiB (RFC 8446, 5.5), 380 GB.
   std::uint64_t key_bytes_max = std::uint64_t{1} << 36;
 };
 
-/// By which who has no certificate yet knows the certificates of a job: the SHA-256 of that of its
-/// authority, 32 bytes. @returns bad_usage when `authority_pem` holds no certificate.
+/// The pin of a job: the SHA-256 of its authority's certificate, 32 bytes, by which a client
+/// without a certificate recognises certificates of the job. @returns bad_usage when
+/// `authority_pem` holds no certificate.
 result<std::string> pin_of(const std::string& authority_pem);
 
-/// Credentials, and rules that are the same for all: TLS 1.3 only, AES-GCM, a certificate of each
-/// end, the job's authority as the only trust; no tickets, no early data, no compression.
-/// Thread-safe.
+/// The credentials and rules that all TLS sessions of a process share: TLS 1.3 only, AES-GCM, a
+/// certificate at each end, trust in the job's authority alone; no tickets, early data or
+/// compression. Thread-safe.
 class tls_context {
 public:
   /// @returns bad_usage when a PEM text does not hold what it should, when key, certificate and
@@ -32,33 +33,33 @@ public:
   /// certificate_name.
   static result<std::shared_ptr<tls_context>> make(const credentials& mine, const tls_options& options = {});
 
-  /// Of a door: a server that shows `mine` with the certificate of its authority, and asks for
-  /// none. Who comes in proves by what it says that it may. @returns errors as make().
+  /// For a door: a server that shows `mine` with the certificate of its authority, and asks clients
+  /// for none. A client proves by its messages that it may enter. @returns errors as make().
   static result<std::shared_ptr<tls_context>> make_door(const credentials& mine);
-  /// Of a client that has no certificate: it knows the door of a job by the pin of its authority,
-  /// and talks to this role of it alone. @returns system.
+  /// For a client without a certificate: it recognises the door of a job by the pin of the
+  /// authority, and talks only to this role of the job. @returns system.
   static result<std::shared_ptr<tls_context>> make_pinned(const std::string& pin, const std::string& role);
 
-  /// Of a client that knows nothing of the server: who that is, both ends have to prove to each
-  /// other by tls_session::binding() before anything is said. @returns system.
+  /// For a client that knows nothing of the server: both ends must first prove to each other who
+  /// they are, over tls_session::binding(). @returns system.
   static result<std::shared_ptr<tls_context>> make_unverified();
 
   tls_context(const tls_context&) = delete;
   tls_context& operator=(const tls_context&) = delete;
   ~tls_context();
 
-  /// Rotation: sessions that start from now on use `mine`; those that run go on as they are.
+  /// Rotation: sessions that start from now on use `mine`; running sessions keep what they have.
   /// @returns errors as make(), and bad_usage when `mine` has another name.
   result<void> renew(const credentials& mine);
 
-  /// Whom its certificates speak for. Never changes. Of a client with a pin: whom it wants to talk
-  /// to, of any job.
+  /// The name in its certificates, which never changes. For a client with a pin: the role that it
+  /// wants to talk to, of any job.
   const certificate_name& name() const { return name_; }
   const tls_options& options() const { return options_; }
 
-  /// Do both ends show certificates of the job?
+  /// Whether both ends show certificates of the job.
   bool is_mutual() const { return kind_ == kind::mutual; }
-  /// Of a client with a pin.
+  /// Whether this is the context of a client with a pin.
   bool is_pinned() const { return kind_ == kind::pinned; }
 
   /// What OpenSSL makes a session of; for tls_session.

@@ -17,9 +17,10 @@ inline constexpr std::size_t handshake_bytes_max = std::size_t{64} << 10;
 /// See tls_session::binding().
 using channel_binding = std::array<std::byte, 32>;
 
-/// Turns bytes of a wire into plaintext and plaintext into bytes for a wire. It has no socket,
-/// thread or clock: the caller moves the bytes, and ends who takes too long. It takes all bytes
-/// that it is given and keeps at most one record (16 KiB) of them.
+/// One end of a TLS connection: turns bytes from the wire into plaintext, and plaintext into bytes
+/// for the wire. It has no socket, thread or clock: the caller moves the bytes, and ends a session
+/// that takes too long. It takes all bytes that it is given and keeps at most one record (16 KiB)
+/// of them.
 ///
 ///   bytes received  -> feed() or read()  -> plaintext
 ///   plaintext       -> write()           -> wire(), sent()
@@ -58,17 +59,18 @@ public:
   result<std::size_t> read(std::span<const std::byte>& from_wire, std::span<std::byte> into);
 
   /// Both ends have the keys and `peer()` is known. A server then knows that it talks to that peer.
-  /// A client knows the server, but hears only with the first bytes from it, or an error, whether
-  /// the server has accepted the client.
+  /// A client knows the server, but learns whether the server has accepted it only with the first
+  /// bytes from the server, or an error.
   bool is_established() const;
 
-  /// Whom the verified certificate of the other end speaks for: of the same job. Only once
-  /// is_established(), and not at a door, which asks for none, nor of who does not verify.
+  /// The name in the verified certificate of the other end, which is of the same job. Call it only
+  /// once is_established(), and neither at a door, which asks for no certificate, nor in a client
+  /// of make_unverified().
   const certificate_name& peer() const;
 
-  /// What this session has and no other: the same at both ends, and another one at each end of who
-  /// stands between them (RFC 9266, "tls-exporter"). What is proved with it is proved of this
-  /// session alone. Only once is_established(). @returns system.
+  /// A value that only this session has, the same at both ends: a man in the middle has another one
+  /// with each end (RFC 9266, "tls-exporter"). A proof over it holds for this session alone. Only
+  /// once is_established(). @returns system.
   result<channel_binding> binding() const;
 
   /// Encrypts all of `plaintext` into wire(), which grows by it. Only once is_established().
@@ -81,7 +83,7 @@ public:
 
   /// Tells the other end, through wire(), that nothing more will be written.
   void close();
-  /// The other end has told so: what came is all there was.
+  /// The other end has said that nothing follows: everything has arrived.
   bool is_closed() const;
   /// The connection has ended. @returns system unless is_closed(): it was cut, and what came may
   /// not be all; or the error that ended the session before.

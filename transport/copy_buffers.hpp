@@ -9,15 +9,15 @@
 
 namespace dlrun::transport {
 
-/// Memory on loan, which comes back with the last owner, on any thread.
+/// Memory on loan. It goes back when the last owner is destroyed, on any thread.
 struct copy_buffer {
   std::span<std::byte> memory;
   std::shared_ptr<void> owner;
 };
 
-/// Lends memory and lends it again, so that a copy does not begin with page faults. Pages that
-/// nobody writes take no memory: a copy of a part of a segment costs that part. Thread-safe. Loans
-/// may outlive this object.
+/// Lends memory for copies of segments, and lends it again, so that a copy does not begin with page
+/// faults. Pages that nobody writes take no memory: a copy of a part of a segment costs only that
+/// part. Thread-safe. Loans may outlive this object.
 class copy_buffers {
 public:
   copy_buffers();

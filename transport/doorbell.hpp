@@ -14,12 +14,12 @@ namespace dlrun::transport {
 /// Packets are small: they say what lies where, they do not carry it.
 inline constexpr std::size_t doorbell_packet_bytes_max = 256;
 
-/// One end of a connection that keeps the boundaries of packets and their order (AF_UNIX,
-/// SOCK_SEQPACKET). Made by segment_fetches::connect_doorbell() and handed out by
-/// segment_offers::on_doorbell(): both ends run as one user and know the run's token. It is the
-/// shortest way from a thread of one process to a thread of another: the waiter sleeps in the
-/// kernel, and what rings needs no other thread. Packets may be lost: what cannot be sent at once
-/// is not sent. Whoever uses it repeats what matters some other way. Thread-safe.
+/// One end of a connection by which a thread wakes a thread of another process. It keeps packets
+/// and their order (AF_UNIX, SOCK_SEQPACKET). segment_fetches::connect_doorbell() makes one end,
+/// segment_offers::on_doorbell() gets the other: both run as one user and know the run's token. It
+/// is the shortest way between two such threads: the waiter sleeps in the kernel, and no third
+/// thread takes part. Packets may be lost, since one that cannot be sent at once is dropped: users
+/// must repeat by other means what matters. Thread-safe.
 class doorbell {
 public:
   explicit doorbell(base::unique_fd socket)

@@ -9,13 +9,14 @@
 
 namespace dlrun::transport {
 
-/// Size of a segment of `floats` frozen parameters, which is what a reader must expect.
+/// Size in bytes of a segment of `floats` frozen parameters; a reader must expect this size.
 std::size_t frozen_parameters_bytes(std::size_t floats);
 
 /// What to fetch of it: all.
 segment_part frozen_part(std::size_t floats);
 
-/// The owner's side: filled, sealed, and only then offered. Used by one thread at a time.
+/// The PS shard's end: the segment is filled, sealed, and only then offered. Used by one thread at
+/// a time.
 class frozen_parameters_writer {
 public:
   /// @returns limit_exceeded for 0 or too many floats, system when the OS refuses.

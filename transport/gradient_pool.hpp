@@ -8,8 +8,8 @@
 
 namespace dlrun::transport {
 
-/// A gradient buffer on loan: goes back to its pool when the last owner lets go. Move only; share
-/// it by shared_ptr where several must hold it. Let go only when no PS shard can be reading it any
+/// A gradient buffer on loan, which its destructor returns to the pool. Move only; share it by
+/// shared_ptr when several must hold it. Destroy it only when no PS shard can be reading it any
 /// more.
 class pooled_gradient {
 public:
@@ -38,11 +38,11 @@ private:
   std::unique_ptr<entry> entry_;
 };
 
-/// Grows on demand up to a bound and offers each new buffer at `server`. Hands out the buffer
-/// returned last, whose pages are likeliest in the caches. Withdraws those that were not needed for
-/// as long as `loans_remembered` loans take, once or twice. Thread-safe. Loans may outlive the
-/// pool; pool and loans keep the server alive, so the order in which an actor and its mailbox go
-/// does not matter.
+/// A worker's gradient buffers. The pool grows on demand up to a bound, and offers each new buffer
+/// at `server`. It lends the buffer that was returned last, whose pages are most likely in the
+/// caches. It withdraws buffers that one or two rounds of `loans_remembered` loans did not need.
+/// Thread-safe. Loans may outlive the pool; pool and loans keep the server alive, so the order in
+/// which an actor and its mailbox are destroyed does not matter.
 class gradient_pool {
 public:
   /// Larger: what one busy step needed is kept for longer; smaller: buffers are made anew more

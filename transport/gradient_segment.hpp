@@ -8,8 +8,8 @@
 
 namespace dlrun::transport {
 
-/// Says whose gradient of what a buffer holds. The push message carries the same; the PS shard
-/// compares.
+/// Says which gradient a buffer holds, and of which worker. The push message carries the same
+/// values, and the PS shard compares them.
 struct gradient_header {
   timeline_id timeline;
   worker_id worker;
@@ -28,14 +28,14 @@ struct gradient_header {
   bool operator==(const gradient_header&) const = default;
 };
 
-/// Size of a gradient segment for `floats` values, which is what a reader must expect.
+/// Size in bytes of a gradient segment for `floats` values; a reader must expect this size.
 std::size_t gradient_segment_bytes(std::size_t floats);
 
-/// What to fetch of it to have values [first, first + count).
+/// The part of it to fetch for values [first, first + count).
 segment_part gradient_part(std::size_t first, std::size_t count);
 
-/// The worker's side: a buffer for the gradient of the whole flat vector. Used by one thread at a
-/// time.
+/// The worker's end of a gradient segment: writes the gradient of the whole flat vector. Used by
+/// one thread at a time.
 class gradient_writer {
 public:
   /// @returns limit_exceeded for 0 or too many floats, system when the OS refuses.
@@ -64,7 +64,8 @@ private:
   bool sealed_ = false;
 };
 
-/// A PS shard's side. Thread-safe (reads only).
+/// The PS shard's end of a gradient segment: reads what a gradient_writer sealed. Thread-safe
+/// (reads only).
 class gradient_reader {
 public:
   /// @returns protocol when the segment is not one of `floats` values.
@@ -74,8 +75,8 @@ public:
   /// @returns protocol otherwise, naming what differs.
   result<std::span<const float>> view(const gradient_header& expected) const;
 
-  /// True if the buffer is still sealed as when view(expected) was called: to be asked after the
-  /// values were used and before the result counts. A correct worker does not write while a PS
+  /// True if the buffer is still sealed as it was when view(expected) was called. Call it after
+  /// using the values and before the result counts. A correct worker does not write while a PS
   /// shard may read; a thawed zombie may.
   bool unchanged(const gradient_header& expected) const;
 

@@ -11,7 +11,7 @@
 
 namespace dlrun::transport {
 
-/// A version of all parts in place, in the memory that their writers will use again.
+/// A version of all parts in place, in memory that their writers will use again.
 struct joined_view {
   struct part {
     std::shared_ptr<const parameter_reader> reader;
@@ -20,15 +20,15 @@ struct joined_view {
   std::span<const float> values;
   std::vector<part> parts;
 
-  /// Whether all parts are what they were when the view was taken: to be asked after reading.
+  /// Whether all parts are what they were when the view was taken. Call it after reading.
   bool unchanged() const;
 };
 
-/// Lends what parameter_readers have, side by side: the whole pages of each part are mapped a
-/// second time, behind those of the part before; what does not fill a page is copied, less than two
-/// pages a part. There is room for two versions, which follow each other; where a part lies in its
-/// own segment is asked anew each time, and it is mapped again only when that has changed. With one
-/// part nothing is mapped. Not thread-safe.
+/// Shows the parameters of several parameter_readers as one span. It maps the whole pages of each
+/// part a second time, behind those of the part before, and copies what does not fill a page: less
+/// than two pages a part. It has room for two versions. It looks up the place of a part in its own
+/// segment each time, and maps the part again only when that has changed. With one part it maps
+/// nothing. Not thread-safe.
 class joined_parameters {
 public:
   using readers = std::vector<std::shared_ptr<const parameter_reader>>;

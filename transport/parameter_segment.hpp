@@ -1,4 +1,4 @@
-/// What a PS shard publishes its parameters through: one segment, two versions.
+/// The segment in which a PS shard publishes its parameters, in two versions.
 #pragma once
 
 #include "transport/tensor_channel.hpp"
@@ -13,9 +13,9 @@
 namespace dlrun::transport {
 
 /// The seqlock of one buffer. `sequence` is odd while the buffer is being written or holds nothing,
-/// and moves on with every change, so a reader notices any write that overlapped its reading, also
-/// one that ends with the same version. (H.-J. Boehm, "Can seqlocks get along with programming
-/// language memory models?", 2012.)
+/// and grows with every change, so a reader notices any write that overlapped its reading, even one
+/// that ends with the same version. (H.-J. Boehm, "Can seqlocks get along with programming language
+/// memory models?", MSPC 2012.)
 struct alignas(64) parameter_buffer_word {
   std::atomic<std::uint64_t> sequence;
   std::atomic<std::uint64_t> timeline;
@@ -34,10 +34,10 @@ struct parameter_header {
 };
 static_assert(sizeof(parameter_header) <= 4096 && std::atomic<std::uint64_t>::is_always_lock_free);
 
-/// Size of a parameter segment for `floats` parameters, which is what a reader must expect.
+/// Size in bytes of a parameter segment for `floats` parameters; a reader must expect this size.
 std::size_t parameter_segment_bytes(std::size_t floats);
 
-/// What to fetch of it to have the version in buffer 0 or 1. `first` as of
+/// The part of it to fetch for the version in buffer 0 or 1. `first` as for
 /// parameter_writer::create().
 segment_part parameter_part(std::size_t floats, int buffer, std::size_t first = 0);
 
@@ -46,19 +46,20 @@ segment_part parameter_part(std::size_t floats, int buffer, std::size_t first = 
 inline constexpr std::size_t parameter_floats_max = segment_bytes_max_default / sizeof(float) / 4;
 inline constexpr std::size_t retained_floats_max = 4 * parameter_floats_max;
 
-/// A version of a timeline that a parameter segment holds as a whole; the newest is the greatest.
+/// A version that a parameter segment holds whole. Versions compare by age: the newest is the
+/// greatest.
 struct whole_version {
   timeline_id timeline;
   version_id version;
   auto operator<=>(const whole_version&) const = default;
 };
 
-/// Those of the segment in this memfd, by the newest first: for who keeps it for others and maps
-/// nothing. None where there is no parameter segment, or none yet.
+/// The whole versions of the segment in this memfd, newest first: for a process that holds it for
+/// others and maps nothing. Empty when the memfd holds no parameter segment.
 std::vector<whole_version> whole_versions(int fd);
 
-/// The owner's side. Holds the versions A and A-1 (or fewer, at the beginning); the next version is
-/// written into the buffer of the older one. Used by one thread.
+/// The PS shard's end of a parameter segment: holds the versions A and A-1 (at the beginning
+/// fewer), and writes the next version into the buffer of the older one. Used by one thread.
 class parameter_writer {
 public:
   /// For floats [first, first + floats) of a vector; `first` is a multiple of 16.
@@ -100,22 +101,22 @@ private:
   int writing_ = -1; ///< Buffer begun and not published; -1 = none.
 };
 
-/// A version in place, in the memory that its writer will use again.
+/// A version in place, in memory that its writer will use again.
 struct parameter_view {
   std::span<const float> values;
   int buffer = 0;
   std::uint64_t sequence = 0; ///< of that buffer when the view was taken
 };
 
-/// A worker's side: reads what parameter_writer publishes, from another process. Thread-safe (reads
-/// only).
+/// A worker's end of a parameter segment: reads what a parameter_writer of another process
+/// publishes. Thread-safe (reads only).
 class parameter_reader {
 public:
   /// @returns protocol when the segment is not one of `floats` parameters from `first` on.
   static result<parameter_reader> open(segment segment, std::size_t floats, std::size_t first = 0,
                                        std::size_t floats_max = parameter_floats_max);
 
-  /// What it serves now, the newest first.
+  /// The versions that the segment holds now, newest first.
   std::vector<whole_version> versions() const;
 
   /// Copies `version` of `timeline` into `out`, which must have room for all floats.
@@ -123,9 +124,9 @@ public:
   /// is garbage then.
   bool copy(timeline_id timeline, version_id version, std::span<float> out) const;
 
-  /// Lends the parameters in place, if that version is served. They may change under the reader, so
-  /// it must not act on what it made of them before unchanged() has said that they were `version`
-  /// throughout. Valid while this reader lives.
+  /// Lends the parameters in place, if that version is served. They may change under the reader: it
+  /// must not act on a result before unchanged() has said that they were `version` throughout.
+  /// Valid while this reader lives.
   std::optional<parameter_view> view(timeline_id timeline, version_id version) const;
   bool unchanged(const parameter_view& view) const;
   /// Maps bytes [offset, offset + bytes) of buffer 0 or 1 a second time, as segment::map_again().

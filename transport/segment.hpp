@@ -27,11 +27,11 @@ inline constexpr std::size_t segment_header_bytes = segment_page_bytes;
 ///   `floats_max`.
 result<void> check_segment_floats(std::string_view kind, std::size_t floats, std::size_t floats_max);
 
-/// A sealed memfd and its mapping (or a copy of one, of_copy): writable in the process that created
-/// it, read-only everywhere else (the kernel enforces it: F_SEAL_FUTURE_WRITE). Its size is fixed
-/// at birth, so no peer can make a reader fault (SIGBUS). Move only; mapping and descriptor go with
-/// the object, the memory with its last user, also after kill -9. The payload starts page-aligned,
-/// hence 64-byte aligned. Thread-safe as plain memory is: not at all.
+/// Shared memory: a sealed memfd and its mapping (or a copy of one, of_copy). Only the process that
+/// created it can write; the kernel enforces that (F_SEAL_FUTURE_WRITE). Its size never changes, so
+/// no peer can make a reader fault (SIGBUS). Move only. Mapping and descriptor end with the object,
+/// the memory with its last user, also after kill -9. The payload is aligned to a page, hence to 64
+/// bytes. Not thread-safe, as plain memory is not.
 class segment {
 public:
   /// An empty segment, as after a move.

@@ -13,7 +13,7 @@ namespace dlrun::transport {
 struct segment_server_options {
   /// The secret of the run; requests that do not know it are refused.
   run_token token;
-  /// A connection that has not said what it wants for so long is dropped.
+  /// A connection that has sent no request for this long is dropped.
   std::chrono::milliseconds idle{2000};
   /// Connections served at a time; more wait in the backlog of the listening socket.
   std::size_t connections_max = 64;
@@ -21,9 +21,9 @@ struct segment_server_options {
   std::size_t offers_max = 4096;
 };
 
-/// Serves descriptors of segments over an abstract Unix socket with a random name, from its own
-/// thread. Only processes of our user that know the run's token get any. Nothing is left in the
-/// file system, also after kill -9. Thread-safe. No call blocks on a peer.
+/// Hands out descriptors of segments over an abstract Unix socket with a random name, from its own
+/// thread. Only processes of the same user that know the run's token get any. It leaves nothing in
+/// the file system, even after kill -9. Thread-safe. No call blocks on a peer.
 class segment_server final : public segment_offers {
 public:
   /// @returns system when a socket, an eventfd or a thread cannot be had.

@@ -13,7 +13,7 @@ namespace dlrun::transport {
 
 struct tcp_client_options {
   run_token token;
-  /// For servers whose address says that they want it; null: they are not asked.
+  /// For servers whose address asks for TLS; null: such servers cannot be asked.
   std::shared_ptr<const security::tls_context> tls{};
   /// Fetches accepted and not yet answered; more are refused.
   std::size_t queue_max = 4096;
@@ -21,9 +21,10 @@ struct tcp_client_options {
   std::size_t bytes_max = segment_bytes_max_default;
 };
 
-/// Fetches on its own thread over one connection to each server, which stays for the next fetch; a
-/// server that hangs delays nobody else. What comes is read from the socket straight into the
-/// memory that the callback gets, which is used again when its last user lets go.
+/// Fetches copies on its own thread, over one connection to each server, which stays for the next
+/// fetch; a server that hangs delays no other fetch. Bytes go from the socket straight into the
+/// memory that the callback gets; that memory is used again when its last user is gone.
+/// Thread-safe.
 class tcp_client final : public segment_fetches {
 public:
   /// @returns system when an eventfd or a thread cannot be had.
@@ -33,8 +34,8 @@ public:
   bool is_shared(std::string_view) const override { return false; }
   result<void> fetch(std::string address, segment_id id, std::size_t expected_bytes, const segment_part& part,
                      std::chrono::steady_clock::time_point deadline, callback done) override;
-  /// The same, with the part put into `into`, which is as large as the whole segment; the rest of
-  /// it is left alone. Nobody else may use that part until the callback is called.
+  /// As fetch(), with the part written into `into`, which is as large as the whole segment; the
+  /// rest of `into` stays. Nobody else may use that part until the callback is called.
   result<void> fetch_into(const copy_buffer& into, std::string address, segment_id id,
                           const segment_part& part, std::chrono::steady_clock::time_point deadline,
                           callback done);

@@ -20,21 +20,21 @@ class tls_context;
 
 namespace dlrun::transport {
 
-/// The end that has something: offers segments of this process to other processes. Thread-safe; no
-/// call blocks on a peer.
+/// The sending end: offers segments of this process to other processes. Thread-safe; no call blocks
+/// on a peer.
 class segment_offers {
 public:
   segment_offers() = default;
   segment_offers(const segment_offers&) = delete;
   segment_offers& operator=(const segment_offers&) = delete;
-  /// Stops serving. What peers have got stays theirs.
+  /// Stops serving. Peers keep the segments that they have.
   virtual ~segment_offers() = default;
 
-  /// What the other end passes to segment_fetches::fetch(). Printable; never that of another
-  /// server.
+  /// The address that the other end passes to segment_fetches::fetch(). Printable; no other server
+  /// has it, now or later.
   virtual const std::string& address() const = 0;
 
-  /// A shorter one, for processes of the same host only.
+  /// A shorter address, for processes of the same host only.
   virtual const std::string& near_address() const { return address(); }
 
   /// Offers `what` until withdrawn; `what` may go before.
@@ -45,9 +45,9 @@ public:
   /// Offers it no longer. Unknown ids are ignored.
   virtual void withdraw(segment_id id) = 0;
 
-  /// From now on others may connect doorbells; `connected` gets our end of each, on a thread of the
-  /// channel, and must not block. Before that, and where the channel is not one of shared memory,
-  /// they are refused.
+  /// From now on other processes may connect doorbells. `connected` gets our end of each, on a
+  /// thread of the channel, and must not block. Before this call, and where the channel is not
+  /// shared memory, doorbells are refused.
   virtual void on_doorbell(std::function<void(std::unique_ptr<doorbell>)> connected) { (void)connected; }
 };
 
@@ -58,10 +58,10 @@ struct segment_piece {
   bool operator==(const segment_piece&) const = default;
 };
 
-/// The part of a segment that someone wants to read, as parameter_part(), gradient_part() and
-/// frozen_part() make it. `marks` are the words that move when the part is written: a part whose
-/// marks are the same before and after it was sent was not torn. A piece of no bytes stands for
-/// none.
+/// The part of a segment that a reader wants, as parameter_part(), gradient_part() and
+/// frozen_part() make it. `marks` are the words that change when the part is written: if they are
+/// the same before and after the part was sent, the part was not torn. A piece of 0 bytes means no
+/// piece.
 struct segment_part {
   std::array<segment_piece, 2> marks{};
   segment_piece values{};
@@ -69,7 +69,7 @@ struct segment_part {
 /// Marks are of this size together at most.
 inline constexpr std::size_t segment_marks_bytes_max = segment_header_bytes;
 
-/// The end that wants something. Thread-safe; callers never block.
+/// The receiving end: fetches segments of other processes. Thread-safe; callers never block.
 class segment_fetches {
 public:
   /// Called once for each accepted fetch, on a thread of the channel; must not block. It may call
@@ -82,9 +82,9 @@ public:
   /// Ends all fetches with error_code::interrupted. Not to be called from a callback.
   virtual ~segment_fetches() = default;
 
-  /// Whether what was fetched from `address` is the owner's memory, and shows what the owner writes
-  /// from then on. Otherwise it is a copy of `part` as it was; the rest of it, first page included,
-  /// is zero or of no meaning.
+  /// Whether a segment fetched from `address` is the owner's memory, which shows what the owner
+  /// writes later. Otherwise it is a copy of `part` as it was; the rest of the copy, first page
+  /// included, is zero or meaningless.
   virtual bool is_shared(std::string_view address) const = 0;
 
   /// Asks the server at `address` for `part` of `id`, which must be `expected_bytes` long. Errors
@@ -114,7 +114,7 @@ public:
 /// What carries tensors on one host: `cluster.tensor_channel` of a job.
 enum class channel_kind : std::uint8_t { shared_memory, tcp };
 
-/// How a process and those of the job's other hosts reach one another: by TLS.
+/// How processes of other hosts of the job reach this one, and this one them: by TLS.
 struct host_access {
   /// Of this host, as others reach it: an IPv4 address in numbers.
   std::string listen;

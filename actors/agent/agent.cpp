@@ -6,6 +6,7 @@
 #include "actors/common/ask.hpp"
 #include "base/atomic_file.hpp"
 #include "job/choices.hpp"
+#include "job/run_layout.hpp"
 #include <dlrun/report.hpp>
 
 #include <chrono>
@@ -89,7 +90,7 @@ agent_state::agent_state(pointer self, agent_arguments arguments)
                 .lacking = arguments_.lacking,
                 .tell = [this](const protocol::job_event& event) { add_event(event); },
                 .done = [this](const protocol::job_ended& ended, bool may_go) { finish(ended, may_go); }}}
-    , events_{open_events(arguments_.job->run_dir / "events.jsonl")} {}
+    , events_{open_events(arguments_.job->run_dir / run_layout::events)} {}
 
 agent_state::behavior agent_state::make_behavior() {
   return {
@@ -203,6 +204,11 @@ void agent_state::begin_hosts() {
                                        carry_out(actions);
                                        return is_taken;
                                      },
+                                 .stay =
+                                     [this](const protocol::role_name& role) {
+                                       agent_actions none;
+                                       core_.vacate(role, std::nullopt, {}, none);
+                                     },
                                  .tell = [this](const protocol::job_event& event) { add_event(event); },
                                  .show = [this] { show(); },
                                  .is_ending = [this] { return arguments_.gathers || core_.ending(); }});
@@ -237,7 +243,7 @@ protocol::report_taken agent_state::on_report_part(const protocol::report_part& 
   auto taken = report_.add(part);
   const auto whole = report_.take_whole();
   if (!whole) return taken;
-  const auto written = base::write_file_atomically(arguments_.job->run_dir / "report.json", *whole);
+  const auto written = base::write_file_atomically(arguments_.job->run_dir / run_layout::report, *whole);
   if (!written) taken.failure = written.error().message;
   return taken;
 }
@@ -336,7 +342,12 @@ void agent_state::carry_out(const to_coordinator& action) {
 
 void agent_state::carry_out(const announce& action) { add_event(action.event); }
 
-void agent_state::carry_out(const all_stopped& action) { wind_up_.begin(action.ended); }
+void agent_state::carry_out(const all_stopped& action) {
+  for (auto& [number, asker] : std::exchange(scaling_, {}))
+    asker.deliver(
+        protocol::scale_reply{false, "the job ended before the coordinator had journaled the number"});
+  wind_up_.begin(action.ended);
+}
 
 void agent_state::finish(const protocol::job_ended& ended, bool hosts_may_go) {
   status_ = status_word(ended.outcome);

@@ -20,7 +20,7 @@
 
 namespace dlrun::agent {
 
-/// What the root is at the ends of its control connections: there is one a run.
+/// The identity of the root on its control connections: there is one root in a run.
 inline constexpr link::peer_id agent_peer{{protocol::role_kind::agent, 0}, {1}};
 
 struct agent_arguments {
@@ -40,6 +40,8 @@ struct agent_arguments {
   std::function<std::optional<std::string>()> lacking{};
 };
 
+/// The shell of the agent: hands each message to the part that it is for, and each action of the
+/// core to the launcher, the coordinator or the run board.
 class agent_state {
 public:
   struct holder {
@@ -49,8 +51,8 @@ public:
   using pointer = protocol::agent_actor::stateful_pointer<holder>;
   using behavior = protocol::agent_actor::behavior_type;
 
-  /// For `system.spawn(agent_state::start, arguments)`. The job starts at the first tick, which who
-  /// spawned the agent sends once the launcher knows where the agent listens.
+  /// For `system.spawn(agent_state::start, arguments)`. The job starts at the first tick, which the
+  /// caller sends once the launcher knows where the agent listens.
   static behavior start(pointer self, agent_arguments arguments);
 
 private:

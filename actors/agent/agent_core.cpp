@@ -168,8 +168,7 @@ void agent_core::order_start(managed_role& role, time_point now, agent_actions& 
   role.current = role.fences.take();
   if (!role.current) return; // starts when a grant comes
   role.wanted = false;
-  role.stopping = role.leaving = false;
-  role.vacates.reset();
+  role.begin_anew();
   // A keeper may have to wait for a host.
   if (role.name.kind != role_kind::keeper) signs_.begin(role.name, now);
   reports_.set_state(role.name, "starting");
@@ -374,6 +373,7 @@ agent_actions agent_core::on_heartbeat(const protocol::heartbeat& beat, time_poi
   else if (beat.role.kind != role_kind::data_dispatcher)
     return out;
   reports_.hear(beat);
+  roles_.hear_staying(beat);
   if (copies_.hear(beat, roles_))
     tell("copy-whole", protocol::keeper_role({beat.role.index}), beat.copy.counted,
          fmt::format("the copy of ps_shard {} on another host holds all that was committed", beat.role.index),
@@ -385,17 +385,17 @@ agent_actions agent_core::on_heartbeat(const protocol::heartbeat& beat, time_poi
   return out;
 }
 
-bool agent_core::vacate(const role_name& which, protocol::stop_how how, const std::string& why,
+bool agent_core::vacate(const role_name& which, std::optional<protocol::stop_how> how, const std::string& why,
                         agent_actions& out) {
+  if (!how) return roles_.let_stay(which);
   auto* role = roles_.find(which);
   if (role == nullptr || !role->current || shutting_down_) return false;
-  if (role->stopping || (role->vacates ? *role->vacates >= how : role->leaving)) return true;
+  role->is_to_move = which.kind == role_kind::ps_shard && how == protocol::stop_how::leave;
+  if (role->stopping || (role->vacates ? *role->vacates >= *how : role->leaving)) return true;
   // It issues the fences of all: its own next start must have one.
   if (which.kind == role_kind::coordinator && role->fences.size() < journal_wait::fences_min) return false;
-  role->leaving = true;
-  role->vacates = how;
-  role->why_vacates = why;
-  out.push_back(stop_role{role->name, *role->current, how});
+  role->leave_for(*how, why);
+  if (!role->is_to_move) out.push_back(stop_role{role->name, *role->current, *how});
   return true;
 }
 

@@ -74,9 +74,9 @@ struct all_stopped {
 using agent_action = std::variant<start_role, stop_role, to_coordinator, announce, all_stopped>;
 using agent_actions = std::vector<agent_action>;
 
-/// Pure: a supervision tree of one level (coordinator, PS shards, workers, keepers, in this order)
-/// over fences granted by the coordinator. While the coordinator is away it goes on with the fences
-/// it holds.
+/// Pure: decides which roles are started, restarted and stopped. It is a supervision tree of one
+/// level (coordinator, PS shards, workers, keepers, in this order) over fences that the coordinator
+/// grants. While the coordinator is away it uses the fences that it holds.
 class agent_core {
 public:
   explicit agent_core(agent_core_config config);
@@ -105,8 +105,10 @@ public:
     return copies_.answer(beat, roles_);
   }
   /// The start in hand ends, for the next one to be elsewhere: no failure, and no restart of the
-  /// budget. Asked again, it may be asked more strongly. @returns whether it will end.
-  bool vacate(const protocol::role_name& which, protocol::stop_how how, const std::string& why,
+  /// budget. Asked again, it may be asked more strongly. A PS shard that is asked to leave is told
+  /// so with each answer from now on, while its copy is whole. @param how nothing: it stays, and is
+  /// told so no more @returns whether it will end.
+  bool vacate(const protocol::role_name& which, std::optional<protocol::stop_how> how, const std::string& why,
               agent_actions& out);
   /// To be told at every tick.
   agent_actions on_work_seen(const seen_work& seen, protocol::time_point now);

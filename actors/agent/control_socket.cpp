@@ -3,6 +3,7 @@
 #include "base/atomic_file.hpp"
 #include "base/os_error.hpp"
 #include "base/own_machine.hpp"
+#include "job/run_layout.hpp"
 #include "transport/exchange_wire.hpp"
 #include "transport/run_token.hpp"
 
@@ -42,7 +43,7 @@ result<socket_place> place_of_socket(const std::filesystem::path& run_dir) {
   made.folder.reset(::open(run_dir.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
   if (!made.folder) return base::fail_errno(fmt::format("cannot open '{}'", run_dir.string()));
   made.address.sun_family = AF_UNIX;
-  const auto path = fmt::format("/proc/self/fd/{}/{}", made.folder.get(), control_socket_file);
+  const auto path = fmt::format("/proc/self/fd/{}/{}", made.folder.get(), run_layout::control_socket);
   path.copy(made.address.sun_path, sizeof made.address.sun_path - 1);
   return made;
 }
@@ -51,9 +52,9 @@ result<socket_place> place_of_socket(const std::filesystem::path& run_dir) {
 bool bind_in_folder(int socket, const std::filesystem::path& run_dir) {
   const auto place = place_of_socket(run_dir);
   if (!place) return false;
-  ::unlinkat(place->folder.get(), control_socket_file, 0);
+  ::unlinkat(place->folder.get(), run_layout::control_socket, 0);
   return ::bind(socket, place->get(), sizeof place->address) == 0 &&
-         ::fchmodat(place->folder.get(), control_socket_file, socket_mode, 0) == 0;
+         ::fchmodat(place->folder.get(), run_layout::control_socket, socket_mode, 0) == 0;
 }
 
 /// @returns the name of the address, as agent.json has it.
@@ -76,7 +77,7 @@ struct root_place {
 };
 
 result<root_place> read_place(const std::filesystem::path& run_dir) {
-  const auto file = run_dir / agent_file;
+  const auto file = run_dir / run_layout::agent;
   std::error_code ignored;
   std::ifstream in;
   if (std::filesystem::is_regular_file(file, ignored)) in.open(file);
@@ -105,13 +106,16 @@ tl::unexpected<error> why_gone(const root_place& root, const std::filesystem::pa
                 fmt::format("the run in '{0}' belongs to host {1}, where its root process (pid {2}) runs: "
                             "call this command there; from here only files of the run are seen",
                             folder, root.host, root.pid));
+  std::error_code ignored;
+  const bool has_hosts = std::filesystem::exists(run_dir / run_layout::secrets, ignored);
   const std::string other_namespace =
       root.is_abstract() ? ", or runs in another network namespace, which this file system hides" : "";
   return fail(
       error_code::role_lost,
       fmt::format("the run in '{0}' is over: its root process (pid {1}) died without ending it in order{2}; "
-                  "'dlrun resume {0}' goes on from what is on disk",
-                  folder, root.pid, other_namespace));
+                  "'dlrun resume {0}{3}' goes on from what is on disk{4}",
+                  folder, root.pid, other_namespace, has_hosts ? " --hosts FILE" : "",
+                  has_hosts ? ", and with what runs on other hosts still" : ""));
 }
 
 /// @returns 0 or errno.
@@ -136,7 +140,7 @@ result<std::unique_ptr<control_server>> control_server::start(const std::filesys
                                                               handler answer) {
   auto socket = wire::make_socket();
   if (!socket) return tl::unexpected(socket.error());
-  result<std::string> name{control_socket_file};
+  result<std::string> name{run_layout::control_socket};
   if (!bind_in_folder(socket->get(), run_dir)) name = bind_abstract(socket->get());
   if (!name) return tl::unexpected(name.error());
   if (::listen(socket->get(), 16) != 0) return base::fail_errno("cannot listen for 'dlrun status'");
@@ -145,7 +149,7 @@ result<std::unique_ptr<control_server>> control_server::start(const std::filesys
       {"host", base::host_name()},
       {"boot", base::kernel_boot()},
       {"socket", *name}}.dump();
-  if (auto written = base::write_file_atomically(run_dir / agent_file, place + "\n"); !written)
+  if (auto written = base::write_file_atomically(run_dir / run_layout::agent, place + "\n"); !written)
     return tl::unexpected(written.error());
   std::unique_ptr<control_server> made(new control_server(std::move(*socket), run_dir, std::move(answer)));
   if (auto ok = made->thread_.start("dlrun-control", "the control socket", *made); !ok)
@@ -161,8 +165,8 @@ control_server::control_server(base::unique_fd socket, std::filesystem::path run
 control_server::~control_server() {
   thread_.stop();
   std::error_code ignored; // the folder may be gone
-  std::filesystem::remove(run_dir_ / agent_file, ignored);
-  std::filesystem::remove(run_dir_ / control_socket_file, ignored);
+  std::filesystem::remove(run_dir_ / run_layout::agent, ignored);
+  std::filesystem::remove(run_dir_ / run_layout::control_socket, ignored);
 }
 
 std::chrono::steady_clock::time_point control_server::watch(std::vector<pollfd>& fds) {

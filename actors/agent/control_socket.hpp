@@ -1,5 +1,8 @@
 /// How `dlrun status`, `stop`, `scale` and `logs` reach a running job: a Unix socket of the root
-/// process, in the run folder.
+/// process, in the run folder. Processes of every network namespace of the host find it there, as
+/// those of containers that share the folder do. `agent.json` beside it says where it is:
+/// `{"pid":N,"host":"...","boot":"...","socket":"..."}`, with the name of the root's host and the
+/// number that its kernel gave itself when it began.
 #pragma once
 
 #include "base/listener.hpp"
@@ -14,13 +17,6 @@
 #include <string_view>
 
 namespace dlrun::agent {
-
-/// `agent.json` in the run folder: `{"pid":N,"host":"...","boot":"...","socket":"..."}`, the name
-/// of the root's host and the number that its kernel gave itself when it began.
-inline constexpr auto agent_file = "agent.json";
-/// The socket, beside it. Processes of every network namespace of the host find it there, as those
-/// of containers that share the folder do.
-inline constexpr auto control_socket_file = "control.sock";
 
 /// An answer to be given once, at once or later, on any thread. Where nobody gives it the asker
 /// sees the connection end.

@@ -61,6 +61,8 @@ protocol::keeper_place copy_board::answer(const protocol::heartbeat& beat, const
   if (!copy) return place;
   place.incarnation = copy->keeper;
   place.counts = copy->is_whole;
+  const auto* shard_role = roles.find(beat.role);
+  place.moves = copy->is_whole && shard_role != nullptr && shard_role->is_to_move;
   if (const auto at = keepers_.find(shard); at != keepers_.end() && at->second.incarnation == copy->keeper)
     place.at = at->second.at;
   return place;

@@ -26,11 +26,12 @@ result<void> drain_desk::follow(const std::string& host, drain_stage stage,
 }
 
 void drain_desk::tick(protocol::time_point now) {
-  if (drains_.all().empty() || agent_.is_ending()) return;
+  if (drains_.is_idle() || agent_.is_ending()) return;
   const auto roles = agent_.roles();
   const auto steps = drains_.next(look(roles), now);
   for (const auto& [host, stage] : steps.changes) hosts_->set_drain(host, stage);
   for (const auto& event : steps.events) agent_.tell(event);
+  for (const auto& role : steps.stays) agent_.stay(role);
   for (const auto& one : steps.departures)
     if (!agent_.vacate(one)) drains_.not_asked(one.role);
 }

@@ -16,6 +16,8 @@ struct role_manager {
   std::function<std::vector<role_view>()> roles;
   /// Asks the start in hand to end. @returns whether that will
   std::function<bool(const departure&)> vacate;
+  /// The PS shard that was asked to leave is not to any more.
+  std::function<void(const protocol::role_name&)> stay;
   std::function<void(const protocol::job_event&)> tell;
   std::function<void()> show;      ///< what `dlrun status` says is as it is now
   std::function<bool()> is_ending; ///< the job

@@ -8,10 +8,10 @@
 
 namespace dlrun::agent {
 
-/// Deaths in a slot that lead to a record being left out (R18) are excused: the two that make the
-/// slot a suspect, and two of each worker, which may compute it with the others, and again before
-/// it hears that the record is left out. A slot that goes on killing is not excused any more, nor
-/// is anything when too many records were named. Pure: same calls, same answers.
+/// Pure: excuses the deaths in a slot that lead to a record being left out (R18): the two that make
+/// the slot a suspect, and two of each worker, which may compute the slot at the same time as
+/// others, and again before it hears that the record is left out. A slot that kills after that is
+/// not excused, and nothing is once too many records were named.
 class excused_deaths {
 public:
   explicit excused_deaths(std::uint32_t workers)

@@ -39,8 +39,9 @@ struct host_agent_arguments {
   std::function<protocol::time_point()> now = common::now; ///< the time by which it decides
 };
 
-/// Quits when it has to leave, with an error if that is a failure; who owns the launcher then ends
-/// what it started.
+/// The shell of a host agent: runs roles on its host by order of the agent of the job. It quits
+/// when it has to leave, with an error if that is a failure; the owner of the launcher then ends
+/// the roles.
 class host_agent_state {
 public:
   struct holder {

@@ -18,9 +18,9 @@
 
 namespace dlrun::agent {
 
-/// How the reason of a dismissal begins after which the job goes on without the host.
+/// Reasons of a dismissal begin with this when the job goes on without the host.
 inline constexpr std::string_view given_up = "the host was given up";
-/// That of one after which nobody is wanted any more. After any other the host may come back.
+/// Reasons begin with this when no host is needed any more. After any other the host may come back.
 inline constexpr std::string_view job_over = "the job is over";
 
 struct host_agent_config {
@@ -64,8 +64,8 @@ struct leave {
 using host_agent_action = std::variant<launch_role, end_role, tell_agent, leave>;
 using host_agent_actions = std::vector<host_agent_action>;
 
-/// Pure: which starts there are, and what the agent of the job does not know yet. A start is made
-/// once, however often it is ordered, and never after a later one of the same role.
+/// Pure: decides what the agent of another host starts, ends and reports. It makes each start once,
+/// however often it is ordered, and never after a later start of the same role.
 class host_agent_core {
 public:
   host_agent_core(host_agent_config config, protocol::time_point now)
@@ -84,22 +84,23 @@ public:
   host_agent_actions on_exited(const protocol::role_name& role, const protocol::fence& self,
                                const role_end& how, protocol::time_point now);
 
-  /// The agent of the job has let this host in: it is told all that it may not know. @param root
-  /// random number of its process; orders of another root count no more (R35)
+  /// The agent of the job has let this host in: reports everything that it may not know. @param
+  /// root random number of its process; orders of an earlier root count no more (R35)
   host_agent_actions on_link(protocol::time_point now, std::uint64_t root = 0);
   void on_link_lost(protocol::time_point now);
-  /// What beats tell of the agent of the job (R29). Where none pass, the link alone tells.
+  /// What beats say of the agent of the job (R29). Where no beat ever passed, the link alone
+  /// counts.
   void on_sighting(const sighting& seen, protocol::time_point now);
-  /// The host is to leave the job (SIGTERM): its workers hand back what they have first. The second
-  /// time it leaves at once.
+  /// The host is asked to leave the job (SIGTERM): its workers first hand back their work. Asked a
+  /// second time, it leaves at once.
   host_agent_actions on_notice(protocol::time_point now);
   host_agent_actions on_tick(protocol::time_point now);
 
   bool has_link() const { return !link_lost_since_; }
-  /// What the agent of the job finds here, whichever root it is the agent of.
+  /// The starts that run here, for the agent of whichever root is there.
   std::vector<protocol::running_start> running() const;
   bool is_leaving() const { return leaves_since_.has_value(); }
-  /// A sign of life, with what these workers are at; those that the shell saw.
+  /// A sign of life, with what workers do, as far as the shell saw it.
   protocol::work_report work_report(const std::vector<seen_work>& seen);
 
 private:

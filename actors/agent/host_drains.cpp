@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <functional>
+#include <iterator>
 #include <optional>
 #include <utility>
 
@@ -211,16 +212,42 @@ std::optional<ps_shard_id> host_drains::not_whole(const drain_sight& seen,
   return ps_shard_id{found->role.index};
 }
 
-/// Once a start. One that does not end in time is killed; a worker has all the time it needs.
+/// Once a start. One that does not end in time is killed; a worker has all the time it needs, and a
+/// PS shard while it gets on.
 void host_drains::ask(const role_view& one, departure what, time_point now, drain_steps& out) {
-  if (is_going(one)) {
-    const bool is_shard = one.role.kind == role_kind::ps_shard;
+  const bool is_shard = one.role.kind == role_kind::ps_shard;
+  if (is_going(one) && !asked_.at(one.role).stays) {
+    auto& asked = asked_.at(one.role);
+    asked.is_to_go = true;
+    if (is_shard && std::exchange(asked.progress, one.progress) != one.progress) asked.since = now;
     const auto patience = is_shard ? move_patience : end_patience;
-    if (one.role.kind == role_kind::worker || now - asked_.at(one.role).since < patience) return;
+    if (one.role.kind == role_kind::worker || now - asked.since < patience) return;
     what.how = stop_how::kill;
   }
-  asked_[one.role] = {one.incarnation, now};
+  asked_[one.role] = {one.incarnation, now, one.progress};
   out.departures.push_back(std::move(what));
+}
+
+/// Until it has said so: one that has not heard it may be about to end.
+void host_drains::let_stay(const drain_sight& seen, drain_steps& out) {
+  for (auto at = asked_.begin(); at != asked_.end();) {
+    auto& [role, asked] = *at;
+    const auto* view = find(seen, role);
+    const bool has_ended = view == nullptr || !is_going(*view);
+    if (role.kind != role_kind::ps_shard || asked.is_to_go) {
+      ++at;
+      continue;
+    }
+    if (!has_ended) out.stays.push_back(role);
+    const bool has_heard = std::exchange(asked.stays, true) && !has_ended && !view->is_leaving;
+    at = has_ended || has_heard ? asked_.erase(at) : std::next(at);
+  }
+}
+
+bool host_drains::is_idle() const {
+  return hosts_.empty() && std::ranges::none_of(asked_, [](const auto& entry) {
+           return entry.first.kind == role_kind::ps_shard;
+         });
 }
 
 void host_drains::look_at(const std::string& host, drain_view& view, const drain_sight& seen, time_point now,
@@ -250,7 +277,9 @@ void host_drains::look_at(const std::string& host, drain_view& view, const drain
 
 drain_steps host_drains::next(const drain_sight& seen, time_point now) {
   drain_steps out;
+  for (auto& [role, asked] : asked_) asked.is_to_go = false;
   for (auto& [host, view] : hosts_) look_at(host, view, seen, now, out);
+  let_stay(seen, out);
   return out;
 }
 

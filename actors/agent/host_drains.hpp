@@ -35,6 +35,8 @@ struct departure {
 
 struct drain_steps {
   std::vector<departure> departures;
+  /// PS shards that were asked to leave, and are not to go any more; until they have heard it.
+  std::vector<protocol::role_name> stays;
   std::map<std::string, drain_stage> changes; ///< hosts that are in another stage now
   std::vector<protocol::job_event> events;
 };
@@ -49,17 +51,18 @@ struct drain_view {
 /// Pure: decides from what runs where, each time anew, so nothing that is lost or comes late
 /// matters. Workers leave (R33); where all are on such hosts one stays until another computes
 /// elsewhere. A PS shard ends when its copy on a host that is open is whole, for it starts there
-/// with all that was committed (R25). A keeper whose PS shard is elsewhere is given up for another
-/// one, of several one at a time: its store stays, and counts in the order of R30 if that of the PS
-/// shard is lost before the next copy is whole. A host is drained when nothing runs there and all
-/// copies are whole elsewhere. When a PS shard has to start there again, since no other host has a
-/// store of it, it is being drained again.
+/// with all that was committed (R25); it stays when that is so no more, or the drain is undone. A
+/// keeper whose PS shard is elsewhere is given up for another one, of several one at a time: its
+/// store stays, and counts in the order of R30 if that of the PS shard is lost before the next copy
+/// is whole. A host is drained when nothing runs there and all copies are whole elsewhere. When a
+/// PS shard has to start there again, since no other host has a store of it, it is being drained
+/// again.
 class host_drains {
 public:
   /// Before a role that was asked to end is killed; a worker has all the time that it needs.
   static constexpr auto end_patience = std::chrono::seconds(2);
-  /// The same of a PS shard, which may have to make a snapshot and bring it to its copy. Training
-  /// stands still meanwhile.
+  /// The same of a PS shard that gets no further: it may have to make a snapshot and bring it to
+  /// its copy, which takes as long as it takes.
   static constexpr auto move_patience = std::chrono::seconds(60);
 
   /// @param root its host, which stays
@@ -72,21 +75,27 @@ public:
   /// The host may be used again. @returns what is told of it, or bad_usage for one that is not
   /// being drained.
   result<protocol::job_event> undo(const std::string& host, const drain_sight& seen);
-  /// Again and again.
+  /// Again and again, unless it is idle.
   drain_steps next(const drain_sight& seen, protocol::time_point now);
   /// The role could not be asked to end as the last steps have it: it is asked anew.
   void not_asked(const protocol::role_name& role) { asked_.erase(role); }
 
+  /// No host is drained, and no PS shard is to hear that it stays.
+  bool is_idle() const;
   const std::map<std::string, drain_view>& all() const { return hosts_; }
 
 private:
   struct asked_role {
     dlrun::incarnation self;
-    protocol::time_point since;
+    protocol::time_point since; ///< a PS shard: it has got no further since then
+    std::uint64_t progress = 0; ///< of a PS shard, then
+    bool is_to_go = true;       ///< as the last look has it
+    bool stays = false;         ///< a PS shard: it is told so
   };
   void look_at(const std::string& host, drain_view& view, const drain_sight& seen, protocol::time_point now,
                drain_steps& out);
   void ask(const role_view& one, departure what, protocol::time_point now, drain_steps& out);
+  void let_stay(const drain_sight& seen, drain_steps& out);
   bool is_going(const role_view& one) const;
   std::optional<ps_shard_id> not_whole(const drain_sight& seen,
                                        const std::optional<protocol::role_name>& but = {}) const;

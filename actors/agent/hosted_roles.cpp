@@ -77,6 +77,13 @@ void send_workers_away(const std::string& host, hosted_starts& starts, time_poin
       starts.stop(key.first, one, protocol::stop_how::leave, now, out);
 }
 
+/// The agent that this root started. One that takes over has in those of earlier roots too, and
+/// where nothing starts any more it does not matter which job they had.
+bool may_join_this_root(std::uint64_t started_by, const hosted_roles_config& config) {
+  if (started_by == config.root_process) return true;
+  return config.takes_over && (config.gathers || config.roots_of_same_job.contains(started_by));
+}
+
 /// To all that have not gone yet: one may be lost with a link that is found again.
 void send_dismissals(const host_roster& roster, const std::string& why, hosted_actions& out) {
   for (const auto& [host, state] : roster.states())
@@ -121,6 +128,7 @@ std::vector<protocol::running_start> hosted_roles::take_over(time_point now, hos
       continue;
     }
     placement_.keep(key.first, *at->host, "it ran there when the root came back");
+    out.push_back(host_events::placed(key.first, one.self, *placement_.find(key.first)));
     at->is_unheard = key.first.kind == role_kind::keeper;
     all.push_back(one);
   }
@@ -208,7 +216,7 @@ result<admission> hosted_roles::admit(const arriving_host& who, time_point now, 
 hosted_actions hosted_roles::on_joined(const protocol::host_joined& joined, time_point now,
                                        std::string& refused) {
   hosted_actions out;
-  if (!config_.takes_over && joined.root != config_.root_process) {
+  if (!may_join_this_root(joined.root, config_)) {
     refused = "the job has another root, which does not go on with what this one's ran";
     return out;
   }

@@ -14,6 +14,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <variant>
 #include <vector>
@@ -52,6 +53,9 @@ struct hosted_roles_config {
   /// This root goes on for one that is gone, with the roles that it finds (R35). False: an agent
   /// that another root started is let in no more.
   bool takes_over = false;
+  /// Then: random numbers of the roots that ran the job as it is now. An agent that another one
+  /// started is let in no more either: it may have been away while the job was changed.
+  std::set<std::uint64_t> roots_of_same_job{};
   std::vector<returning_host> returning{}; ///< then: those that had joined it
   /// R38: the job is complete, and this root comes for what its stores hold. Nothing starts; what
   /// an earlier root left running is killed as it is told of.

@@ -1,4 +1,4 @@
-/// When a coordinator that waits for its journal is tried on another host.
+/// When a coordinator that waits for its journal moves to another host.
 #pragma once
 
 #include "actors/protocol/time.hpp"
@@ -9,8 +9,9 @@
 
 namespace dlrun::agent {
 
-/// Pure. The way to the journal may be cut for one host alone; but an outage of the journal itself
-/// is to be waited for, not to use up the fences: the last ones stay.
+/// Pure: says when a coordinator has waited for its journal long enough on one host. The journal
+/// may be out of reach for that host alone. But an outage of the journal itself must not use up the
+/// fences, so the last ones stay.
 class journal_wait {
 public:
   /// Fences that a coordinator which is moved must leave: for its next start, and for one more.

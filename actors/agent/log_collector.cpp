@@ -1,6 +1,7 @@
 #include "actors/agent/log_collector.hpp"
 
 #include "actors/agent/host_question.hpp"
+#include "job/run_layout.hpp"
 
 #include <fmt/format.h>
 #include <utility>
@@ -19,7 +20,8 @@ std::vector<protocol::job_event> tell_staying(const std::vector<staying_logs>& l
                               {protocol::role_kind::agent, 0},
                               {1},
                               fmt::format("logs of the roles on host {} stay there, in '{}': {}", one.host,
-                                          (std::filesystem::path{one.folder} / "logs").string(), one.why)};
+                                          (std::filesystem::path{one.folder} / run_layout::logs).string(),
+                                          one.why)};
     event.place = {one.host, one.why};
     events.push_back(std::move(event));
   }

@@ -4,6 +4,7 @@
 #include "base/read_at.hpp"
 #include "base/unique_fd.hpp"
 #include "base/write_all.hpp"
+#include "job/run_layout.hpp"
 
 #include <algorithm>
 #include <array>
@@ -67,7 +68,7 @@ std::optional<protocol::role_name> role_of_log(const fs::path& file) {
 result<std::vector<protocol::kept_log>> list_logs(const fs::path& folder) {
   std::vector<protocol::kept_log> logs;
   std::error_code why;
-  for (fs::directory_iterator at{folder / "logs", why}, end; !why && at != end; at.increment(why)) {
+  for (fs::directory_iterator at{folder / run_layout::logs, why}, end; !why && at != end; at.increment(why)) {
     const auto role = role_of_log(at->path());
     std::error_code no_file;
     if (!role || !fs::is_regular_file(at->symlink_status(no_file))) continue;
@@ -90,7 +91,7 @@ result<std::string> read_log_part(const fs::path& folder, const protocol::log_pa
   if (wanted.size > log_part_bytes_max || wanted.offset > offset_max)
     return fail(error_code::limit_exceeded,
                 fmt::format("{} bytes at {} are no part of a log", wanted.size, wanted.offset));
-  const auto path = folder / "logs" / log_name(wanted.role);
+  const auto path = folder / run_layout::logs / log_name(wanted.role);
   const auto opened = open_log(path);
   if (!opened) return tl::unexpected(opened.error());
   std::string bytes(wanted.size, '\0');
@@ -101,7 +102,7 @@ result<std::string> read_log_part(const fs::path& folder, const protocol::log_pa
 }
 
 fs::path copied_logs(const fs::path& run_dir, const std::string& host) {
-  return run_dir / "logs" / "hosts" / host;
+  return run_dir / run_layout::logs / "hosts" / host;
 }
 
 std::string left_out_line(std::uint64_t bytes, const std::string& log) {
@@ -137,7 +138,8 @@ result<log_intake> log_intake::begin(const fs::path& copies, const protocol::kep
       ::open(made.part().c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, copy_mode)};
   if (!fresh) return fail_to("make", made.part());
   if (made.left_out_ == 0) return made;
-  const auto line = left_out_line(made.left_out_, (fs::path{from} / "logs" / log_name(log.role)).string());
+  const auto line =
+      left_out_line(made.left_out_, (fs::path{from} / run_layout::logs / log_name(log.role)).string());
   made.line_bytes_ = line.size();
   if (auto written = made.write(0, line); !written) return tl::unexpected(written.error());
   return made;

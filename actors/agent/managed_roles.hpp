@@ -27,10 +27,23 @@ struct managed_role {
   bool leaving = false;                        ///< it was asked to leave
   std::optional<protocol::stop_how> vacates{}; ///< how it was asked to end, for the next start of it
   std::string why_vacates{};
+  bool is_to_move = false;     ///< a PS shard: it is told so with each answer, and ends by itself (R37)
   bool dismissed = false;      ///< a worker that is not wanted any more
   bool is_hopeless = false;    ///< another start would fail as the last one did
   bool restart_untold = false; ///< it ended, and nobody was told of its next start yet
   std::string last_failure{};
+
+  /// Nothing was asked of the start in hand yet.
+  void begin_anew() {
+    stopping = leaving = is_to_move = false;
+    vacates.reset();
+  }
+  /// The next start of it is to be elsewhere.
+  void leave_for(protocol::stop_how how, const std::string& why) {
+    leaving = true;
+    vacates = how;
+    why_vacates = why;
+  }
 };
 
 /// How many workers there are, for `dlrun status`.
@@ -76,9 +89,29 @@ public:
     const auto found = roles_.find(protocol::to_string(role));
     return found != roles_.end() && found->second.current == self;
   }
+  const managed_role* find(const protocol::role_name& role) const {
+    const auto found = roles_.find(protocol::to_string(role));
+    return found == roles_.end() ? nullptr : &found->second;
+  }
   managed_role* find(const protocol::role_name& role) {
     const auto found = roles_.find(protocol::to_string(role));
     return found == roles_.end() ? nullptr : &found->second;
+  }
+  /// A PS shard that was asked to leave is told so no more. One that ends all the same, since it
+  /// has not heard that yet, has left.
+  bool let_stay(const protocol::role_name& shard) {
+    if (auto* role = find(shard)) role->is_to_move = false;
+    return false;
+  }
+  /// A PS shard that was told no more that it is to move says that it stays. It had one answer at a
+  /// time, so none is on its way that says otherwise.
+  void hear_staying(const protocol::heartbeat& beat) {
+    auto* role = beat.role.kind == protocol::role_kind::ps_shard ? find(beat.role, beat.self) : nullptr;
+    if (role == nullptr || role->is_to_move || beat.copy.is_moving ||
+        role->vacates != protocol::stop_how::leave)
+      return;
+    role->leaving = false;
+    role->vacates.reset();
   }
   managed_role& of_child(const std::string& id) {
     const auto found = roles_.find(id);
@@ -95,6 +128,7 @@ public:
       if (role.dismissed && !role.current) continue;
       all.push_back({role.name, role.pid, role.current ? role.current->incarnation : dlrun::incarnation{},
                      role.dismissed ? "leaving" : reports.state(role.name)});
+      all.back().is_leaving = role.leaving;
       if (role.current) reports.add_details(all.back());
       const auto& dispatcher = reports.dispatcher(); // lives in the coordinator's process
       if (role.name.kind != protocol::role_kind::coordinator || !dispatcher) continue;

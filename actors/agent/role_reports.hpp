@@ -20,6 +20,8 @@ struct role_view {
   double slots_per_second = 0; ///< that it computes
   protocol::store_standing store{};   ///< of a PS shard
   protocol::version_set restorable{}; ///< from it
+  bool is_leaving = false;            ///< it was asked to, and has not heard otherwise
+  std::uint64_t progress = 0;         ///< of a PS shard that is to move: another number when it gets on
 };
 
 /// Pure: the newest word of each role, for `dlrun status`, the display and who watches them.

@@ -1,4 +1,4 @@
-/// How long a worker has been at what it computes, and how long that may be.
+/// How long a worker has computed one slot, and how long it may.
 #pragma once
 
 #include "actors/protocol/time.hpp"
@@ -10,8 +10,8 @@
 
 namespace dlrun::agent {
 
-/// Counts only while the worker gives signs of life and is looked at: not while the host sleeps,
-/// while the worker is stopped, or while this process is. Pure: same calls, same answers.
+/// Pure: measures how long a worker has computed one slot. It counts only while the worker gives
+/// signs of life and this process looks: not while the host sleeps or either process is stopped.
 class slot_clock {
 public:
   /// More than this from one look to the next is a pause of somebody else.
@@ -34,8 +34,9 @@ private:
   protocol::duration time_{};
 };
 
-/// Slots of a job do the same arithmetic on equally many records. So what one takes longer than
-/// another is the host's doing: pages, clocks, other load. Pure: same calls, same answers.
+/// Pure: says how long a slot may take, by how long others took. All slots of a job do the same
+/// arithmetic on equally many records; when one takes longer it is the host's doing: pages, clocks,
+/// other load.
 class slot_patience {
 public:
   /// How long a worker may be at one slot when none was seen to end: it prepares its kernels first.

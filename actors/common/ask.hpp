@@ -45,7 +45,8 @@ void post_later(Self* self, const To& to, protocol::duration after, std::functio
                      protocol::continuation{std::make_shared<const std::function<void()>>(std::move(task))});
 }
 
-/// Weak form for threads that an actor owns: they must not keep it alive.
+/// Runs tasks on an actor, for threads that the actor owns: it holds the actor weakly, so that they
+/// do not keep it alive.
 template <class Handle>
 class poster {
 public:

@@ -1,5 +1,7 @@
 #include "actors/common/history_conversion.hpp"
 
+#include "job/run_layout.hpp"
+
 namespace dlrun::common {
 
 protocol::history history_from(const std::vector<persistence::history_entry>& stored) {
@@ -26,7 +28,7 @@ std::vector<persistence::history_entry> history_to_store(const protocol::history
 }
 
 std::filesystem::path store_directory(const std::filesystem::path& run_dir, ps_shard_id shard) {
-  return run_dir / fmt::format("ps_shard-{}", shard);
+  return run_dir / fmt::format("{}{}", run_layout::store_prefix, shard);
 }
 
 } // namespace dlrun::common

@@ -18,13 +18,13 @@
 
 namespace dlrun::common {
 
-/// B of rule R7: steps that a PS shard may publish ahead of its log, and so (B + 2) steps of
-/// gradients that a worker may have to keep. Larger: a slow disk is felt later; each costs the
-/// memory of a gradient.
+/// B of rule R7: the number of steps that a PS shard may publish ahead of its log. A worker may
+/// have to keep the gradients of B + 2 steps. Larger: a slow disk delays training later, but each
+/// step costs the memory of a gradient.
 inline constexpr std::uint32_t early_publish_bound = 2;
 
-/// The facts of the job, and what is computed by them: its model, how it is trained, and how
-/// tensors travel. The same in every process but for `other_hosts` and `gpus`; immutable after
+/// The facts of the job and everything made from them: its model, how it is trained, and how
+/// tensors travel. The same in every process, except for `other_hosts` and `gpus`. Immutable after
 /// make_job_context().
 struct job_context : job_facts {
   /// `train` of each revision of the specification; `spec` is the newest (docs/cli.md, resume

@@ -1,4 +1,4 @@
-/// What a job is: what roles know of it that compute nothing.
+/// The facts of a job for roles that compute nothing.
 #pragma once
 
 #include "actors/common/fingerprint.hpp"
@@ -23,8 +23,8 @@
 
 namespace dlrun::common {
 
-/// The same in every process; immutable once made. Made with the model (make_job_context()), since
-/// what blocks and metrics there are follows from that; nothing here can compute with it.
+/// The facts of a job. The same in every process; immutable. make_job_context() makes them with the
+/// model, from which blocks and metrics follow; but nothing here can compute with the model.
 struct job_facts {
   spec::JobSpec spec; ///< as used: defaults filled in
   data::sampler sampler;
@@ -60,7 +60,7 @@ struct job_facts {
   std::uint32_t workers_max() const { return job::workers_max_of(spec); }
   std::uint32_t ps_shards() const { return static_cast<std::uint32_t>(spec.cluster().ps_shards()); }
   /// Whether each PS shard's store has a copy on another host.
-  bool keeps_copies() const { return spec.durability().replicas() > 1; }
+  bool keeps_copies() const { return job::replicas_of(spec) == job::replicas::two; }
 };
 
 /// Evaluations that a job may have: all results are kept to its end, in the journal and in its

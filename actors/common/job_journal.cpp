@@ -1,5 +1,6 @@
 #include "actors/common/job_journal.hpp"
 
+#include "job/run_layout.hpp"
 #include "persistence/folder_journal.hpp"
 
 namespace dlrun::common {
@@ -13,7 +14,7 @@ using taken_journal = result<std::unique_ptr<persistence::journal>>;
 taken_journal take(const std::filesystem::path& run_dir, incarnation owner, const full_disk_watcher& watcher,
                    std::chrono::milliseconds patience) {
   return try_patiently(patience, watcher, [&]() -> taken_journal {
-    return persistence::folder_journal::open({(run_dir / journal_directory).string(), owner, nullptr});
+    return persistence::folder_journal::open({(run_dir / run_layout::journal).string(), owner, nullptr});
   });
 }
 
@@ -54,7 +55,7 @@ journal_place journal_place_of(const spec::JobSpec& spec, const std::filesystem:
 result<std::optional<persistence::journal_contents>> read_journal(const journal_place& place) {
   if (const auto* etcd = std::get_if<etcd_ground>(&place))
     return persistence::etcd_journal::read(etcd->place, etcd->prefix);
-  const auto directory = std::get<std::filesystem::path>(place) / journal_directory;
+  const auto directory = std::get<std::filesystem::path>(place) / run_layout::journal;
   std::error_code ignored;
   if (!std::filesystem::exists(directory, ignored)) return std::nullopt;
   auto contents = persistence::folder_journal::read(directory.string());

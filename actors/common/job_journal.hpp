@@ -19,8 +19,6 @@
 
 namespace dlrun::common {
 
-/// Where it is in a run folder.
-inline constexpr auto journal_directory = "journal";
 /// Entries that more than their writer reads: the end of the job (the coordinator's,
 /// records::JournalOutcome), the course of the training (the dispatcher's, records::JournalCourse).
 inline constexpr auto outcome_key = "outcome";

@@ -9,7 +9,8 @@
 
 namespace dlrun::common {
 
-/// Thread-safe. Holds strong handles until forgotten.
+/// The roles that are actors of this process, by name. Thread-safe. It holds strong handles until a
+/// role is forgotten.
 class local_roles {
 public:
   void remember(const protocol::role_name& role, dlrun::incarnation incarnation,

@@ -14,7 +14,7 @@
 
 namespace dlrun::common {
 
-/// Who does something with the records of a slot. Each is one thread at a time.
+/// The two activities on the records of a slot. Each is on one thread at a time.
 enum class work_lane : std::uint8_t { computing, reading };
 
 /// How a process ended, as the kernel tells its parent.
@@ -24,9 +24,9 @@ struct process_end {
   bool out_of_memory = false; ///< the kernel killed it because memory had run out
 };
 
-/// A page of shared memory, sealed against resizing. The agent makes it and holds it; the worker is
-/// the only one that writes. Destroying it unmaps; the memory lives as long as somebody has it
-/// open.
+/// Says what a worker is doing, in a page of shared memory that outlives the worker. The agent
+/// makes and holds the page; only the worker writes. It is sealed against resizing. Destroying this
+/// object unmaps the page; the memory lives as long as a process has it open.
 class progress_word {
 public:
   /// The agent's side. @returns system when there is no memory.
@@ -81,7 +81,7 @@ private:
   std::unique_ptr<memory, unmap> memory_;
 };
 
-/// Marks a lane while it lives, and beyond if it is kept. `word` may be null.
+/// Marks a lane as busy for its own lifetime, or longer if it is kept. `word` may be null.
 class work_mark {
 public:
   work_mark(progress_word* word, work_lane lane, const protocol::slot_progress& what)

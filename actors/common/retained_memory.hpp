@@ -11,20 +11,21 @@
 
 namespace dlrun::common {
 
-/// Two memfds: of the parameters, and of the optimizer's state with what goes beside it. The agent
-/// of the host makes them, empty, for each start of a PS shard, and has them open until a later
-/// start holds a version itself; the PS shard lays them out and is the only one that writes.
+/// The memory in which one start of a PS shard makes its versions: a memfd for the parameters, and
+/// one for the optimizer's state and what goes with it. The agent of the host makes both, empty,
+/// for each start, and holds them open until a later start has a whole version. Only the PS shard
+/// lays them out and writes.
 struct retained_memory {
   base::unique_fd parameters;
   base::unique_fd state;
 
   /// @returns system when there is none.
   static result<retained_memory> create();
-  /// The newest version that is whole there, as far as that can be seen from outside.
+  /// The newest whole version, as far as that can be seen from outside.
   std::optional<transport::whole_version> newest() const;
 };
 
-/// What a start of a PS shard is given; empty where nothing outlives it.
+/// Memory that a start of a PS shard is given; empty where no memory outlives the process.
 struct ps_shard_memory {
   retained_memory own;
   retained_memory former; ///< that an earlier start left

@@ -14,7 +14,8 @@
 
 namespace dlrun::common {
 
-/// `Job` is what the role knows of its job: job_facts, or job_context.
+/// Everything that one start of a role is given. `Job` is what the role knows of its job:
+/// job_facts, or job_context.
 template <class Job>
 struct basic_role_context {
   protocol::role_name role;

@@ -2,6 +2,7 @@
 
 #include "actors/common/job_facts.hpp"
 #include "job/choices.hpp"
+#include "job/run_layout.hpp"
 
 #include <nlohmann/json.hpp>
 #include <spdlog/pattern_formatter.h>
@@ -41,7 +42,7 @@ std::string json_pattern(const protocol::role_name& role, dlrun::incarnation inc
 } // namespace
 
 std::filesystem::path role_log_path(const std::filesystem::path& run_dir, const protocol::role_name& role) {
-  return run_dir / "logs" / fmt::format("{}-{}.log", protocol::to_string(role.kind), role.index);
+  return run_dir / run_layout::logs / fmt::format("{}-{}.log", protocol::to_string(role.kind), role.index);
 }
 
 std::shared_ptr<spdlog::logger> make_role_log(const job_facts& job, const protocol::role_name& role,

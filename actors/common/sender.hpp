@@ -9,8 +9,9 @@ namespace dlrun::common {
 /// receiver (SIGSTOP) costs one message each such period and not one each tick.
 inline constexpr auto report_deadline = std::chrono::seconds(2);
 
-/// Sends the newest report of a kind to one receiver. `send` while one is on the way marks the
-/// sender dirty; `again()` then says that a fresh one is due. Must live as long as the actor.
+/// Sends periodic reports of one kind to one receiver, one at a time. `send` while a report is
+/// unanswered only marks the sender dirty; `again()` then says that a fresh report is due. Must
+/// live as long as the actor.
 template <class Message>
 class latest_sender {
 public:

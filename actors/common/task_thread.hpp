@@ -17,9 +17,9 @@
 
 namespace dlrun::common {
 
-/// Runs tasks one after the other on its own thread, so that the actor's handlers never block. What
-/// is queued is bounded by the core (open steps and their subtrees). It can be woken by other
-/// processes as well, through doorbells, which then need no other thread of this one.
+/// Runs tasks of an actor one after the other on its own thread, so that the actor's handlers never
+/// block. The actor's core bounds the queue (open steps and their subtrees). Doorbells of other
+/// processes can wake the thread too, without another thread of this process.
 class task_thread {
 public:
   /// `name` is what tools show of the thread: at most 15 characters.

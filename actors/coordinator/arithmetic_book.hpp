@@ -8,8 +8,9 @@
 
 namespace dlrun::coordinator {
 
-/// Knows what the first role that joined computes with, and the first worker on what; later ones
-/// are held against them, unless the bits need not be the same. Pure.
+/// Pure: refuses roles that would compute other bits. It compares the fingerprint of each role with
+/// that of the first role that joined, and the device of each worker with that of the first worker,
+/// unless the bits need not be the same.
 class arithmetic_book {
 public:
   /// @param relaxed whoever comes is let in (cluster.determinism)

@@ -24,13 +24,13 @@
 
 namespace dlrun::coordinator {
 
-/// Starts a data dispatcher in this process. Roles do not include one another: the host of the
-/// roles passes this in.
+/// Starts a data dispatcher in this process. Roles do not include one another, so runtime/role_host
+/// passes this in.
 using dispatcher_starter = std::function<protocol::local_data_dispatcher_actor(
     dlrun::incarnation, const protocol::coordinator_actor&, const std::shared_ptr<common::job_journal>&)>;
 
-/// Enters the job, and joins its parts: each message goes to the part that it is for, and each
-/// action of the core to the part that does it.
+/// The shell of the coordinator: enters the job, hands each message to the part that it is for, and
+/// each action of the core to the part that carries it out. Runs on the thread of the sockets.
 class coordinator_state {
 public:
   struct holder {

@@ -1,5 +1,4 @@
-/// Decides incarnations, membership and the life of the job (rules R4, R15, R19, the coordinator's
-/// half of "C").
+/// Decides incarnations, membership and the life of the job (rules R4, R15, R19).
 ///
 ///   role_started, role_exited ──> coordinator_core ──> fence_book: which fences there are
 ///   join ─────────────────────────────┘ │ │ └────────> start_book: who is who, the directory
@@ -23,45 +22,45 @@
 
 namespace dlrun::coordinator {
 
-/// Decides who may take part: which starts there may be, which of them joined, which are over; and
-/// joins the parts that know the rest. Pure.
+/// Pure: decides which starts of roles take part: which may begin, which have joined, which are
+/// over. Its parts decide the rest.
 class coordinator_core {
 public:
-  /// `journaled`: what the journal holds; `config.self` is larger than any coordinator in it. The
-  /// first fences are issued when the agent is there.
+  /// `journaled`: what the journal holds; `config.self` is above every incarnation of a coordinator
+  /// in it. The first fences are issued when the agent is there.
   explicit coordinator_core(coordinator_core_config config, const journaled_job& journaled = {});
 
-  /// The agent is there: grants for every role. It then tells of everything that runs, with
-  /// on_role_started(), and of what ended while there was no coordinator.
-  /// @param agent random number of its process, if it may be another than before (R35)
+  /// The agent is there: grants fences for every role. The agent then reports everything that runs,
+  /// with on_role_started(), and what ended while there was no coordinator.
+  /// @param agent random number of its process, if it may be another agent than before (R35)
   coordinator_actions on_agent(std::optional<std::uint64_t> agent = std::nullopt);
   coordinator_actions on_role_started(const protocol::role_started& started);
   /// A lost PS shard that keeps nothing on disk cannot be recovered: the job fails with the reason.
   /// A lost worker is replaced by the agent; when its restart budget is exceeded the agent says so
   /// with stop_job.
   coordinator_actions on_role_exited(const protocol::role_exited& exited, protocol::time_point now);
-  /// Its answer, if there is one: R35, a start that an agent before this one made is let in when
-  /// this one has said that it takes it over.
+  /// @returns the answer, if there is one yet: a start that an earlier agent made is let in once
+  /// the present agent has said that it takes the start over (R35).
   coordinator_actions on_join(const protocol::join& join);
   /// The process of this coordinator can be reached at `at`, and runs a new start of the
-  /// dispatcher: gives it a larger incarnation than any before (dispatcher_incarnation()) and
-  /// announces both. Nobody joins as coordinator or dispatcher.
+  /// dispatcher: gives that a larger incarnation than any before (dispatcher_incarnation()) and
+  /// announces both, since neither joins.
   coordinator_actions on_dispatcher_started(const protocol::endpoint& at);
   /// 0 before the first.
   dlrun::incarnation dispatcher_incarnation() const;
   /// The fences given with this id, and all before, are in the journal.
   coordinator_actions on_fences_journaled(std::uint64_t id);
-  /// So many workers are wanted; without a journal from now on.
+  /// The agent asks for another number of workers. Without a journal it holds from now on.
   coordinator_actions on_scale(const protocol::scale_job& order);
   coordinator_actions on_workers_journaled(const journaled_workers& written);
   coordinator_actions on_tick(protocol::time_point now);
 
   protocol::directory directory() const;
   const start_book& starts() const { return starts_; }
-  /// Is told what became of losses by whoever hears of it; decides nothing.
+  /// The caller tells it what became of losses; it decides nothing.
   recovery_book& recoveries() { return recoveries_; }
   const recovery_book& recoveries() const { return recoveries_; }
-  /// Is told how training ends by whoever hears of it.
+  /// The caller tells it how training ends.
   job_ending& ending() { return ending_; }
   const job_ending& ending() const { return ending_; }
 

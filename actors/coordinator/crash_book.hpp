@@ -12,11 +12,10 @@
 
 namespace dlrun::coordinator {
 
-/// Counts deaths of workers by their own doing against the slot that they were at. One is chance.
-/// When a second start has died in a slot, the slot becomes a suspect: whoever computes it tries
-/// its records first (worker/slot_trials.hpp), so that the next death names one. A slot whose
-/// records were tried alone, and which kills nevertheless, has records that kill together. Pure:
-/// same calls, same answers.
+/// Pure: counts deaths of workers, by their own doing, against the slot that they computed. One
+/// death is chance. When a second start has died in a slot, the slot becomes a suspect: the worker
+/// that computes it tries its records first (worker/slot_trials.hpp), so that the next death names
+/// a record. If all records were tried alone and the slot still kills, some records kill together.
 class crash_book {
 public:
   /// Starts of workers that die in a slot before its records are tried.

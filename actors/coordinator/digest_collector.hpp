@@ -11,8 +11,8 @@
 
 namespace dlrun::coordinator {
 
-/// Collects the SHA-256 of every parameter block of one version, a part of a PS shard's blocks at a
-/// time. Pure.
+/// Pure: collects the SHA-256 of every parameter block of one version. PS shards send the digests
+/// of their blocks in parts.
 class digest_collector {
 public:
   /// Parameter blocks [first, second) of each shard; together all of the model.

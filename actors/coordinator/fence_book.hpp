@@ -1,5 +1,4 @@
-/// The fences that starts of roles are called by: issued, journaled, granted, used up (rules R4,
-/// R15, R20).
+/// The fences of starts of roles: issued, journaled, granted, used up (rules R4, R15, R20).
 #pragma once
 
 #include "actors/protocol/roles.hpp"
@@ -34,7 +33,8 @@ struct fence_book_config {
   std::function<std::uint64_t()> random{}; ///< for tokens
 };
 
-/// Pure. An incarnation is never issued twice, over all coordinators of a job.
+/// Pure: issues fences and knows what became of each. It never issues an incarnation twice, over
+/// all coordinators of a job.
 class fence_book {
 public:
   fence_book(fence_book_config config, const std::vector<protocol::role_name>& roles);

@@ -11,9 +11,9 @@
 
 namespace dlrun::coordinator {
 
-/// Decides when the job is over and what comes of it (R19): the last version is evaluated and
-/// digested, the dispatcher closes the training; then come the report, the journal, the agent,
-/// which ends everybody. Pure.
+/// Pure: decides when the job is over, and what follows (R19). First the last version is evaluated
+/// and digested, and the dispatcher closes the training; then the report is written, the end is
+/// journaled, and the agent is told, which stops all roles.
 class job_ending {
 public:
   job_ending(const coordinator_core_config& config, const journaled_job& journaled);

@@ -176,7 +176,8 @@ dlrun::report make_report(const common::job_facts& job, const report_sources& so
   }
   std::ranges::stable_sort(report.recoveries, {}, &dlrun::recovery::at_seconds);
   report.deterministic = !job::is_relaxed(job.spec);
-  report.durability = {job.spec.durability().log(), job.spec.durability().sync()};
+  report.durability = {job.spec.durability().log(), job.spec.durability().sync(),
+                       job.keeps_copies() ? 2U : 1U};
   report.bytes_logged = totals.bytes_logged;
   report.bytes_snapshotted = totals.bytes_snapshotted;
   const auto threads = static_cast<std::uint32_t>(job.spec.cluster().threads_per_worker());

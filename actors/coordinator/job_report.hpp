@@ -8,7 +8,7 @@
 
 namespace dlrun::coordinator {
 
-/// What the report is made of. Pure data.
+/// Pure: the data that the report is made of.
 struct report_sources {
   protocol::job_ended ended;
   std::vector<protocol::shard_status>
@@ -24,7 +24,7 @@ struct report_sources {
 };
 
 /// How the job ended, by its numbers too: a training whose last version has no finite loss on the
-/// validation data was no success. Pure.
+/// validation data was no success.
 protocol::job_ended judged(const common::job_facts& job, const report_sources& sources);
 
 /// Missing and duplicated samples come from the ledgers of the PS shards, never from what workers

@@ -22,7 +22,7 @@ struct recovery_record {
   std::uint64_t steps_redone = 0; ///< committed steps that all had to make again because of it
 };
 
-/// Counts what losses cost, for the report and the user. Decides nothing. Pure.
+/// Pure: counts what losses of roles cost, for the report and the user. Decides nothing.
 class recovery_book {
 public:
   /// A role was lost: at the time of which the agent tells, else `now`.

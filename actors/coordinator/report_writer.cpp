@@ -3,6 +3,7 @@
 #include "actors/common/clock.hpp"
 #include "actors/coordinator/coordinator_journal.hpp"
 #include "actors/coordinator/job_report.hpp"
+#include "job/run_layout.hpp"
 
 namespace dlrun::coordinator {
 
@@ -41,7 +42,7 @@ report_writer::written report_writer::write(const protocol::job_ended& ended, co
   sources.ended = judged(job, sources);
   const auto report = make_report(job, sources, common::now());
   if (job.spec.cluster().journal().has_etcd()) return {sources.ended, to_json(report)};
-  const auto written = dlrun::write_report(job.run_dir / "report.json", report);
+  const auto written = dlrun::write_report(job.run_dir / run_layout::report, report);
   if (written) return {sources.ended, {}};
   context_.log->error("report-failed: {}", written.error().message);
   return {{protocol::job_outcome::failed, written.error().message, written.error().code}, {}};

@@ -1,4 +1,4 @@
-/// Who is who: the newest start of each role.
+/// The newest start of each role.
 #pragma once
 
 #include "actors/coordinator/arithmetic_book.hpp"
@@ -10,8 +10,8 @@
 
 namespace dlrun::coordinator {
 
-/// Knows of each role its newest start, whether that runs, and where it has joined; the directory
-/// says so. Pure.
+/// Pure: knows the newest start of each role, whether it runs, and where it has joined, and makes
+/// the directory from that.
 class start_book {
 public:
   struct page {

@@ -26,8 +26,9 @@ struct workforce_config {
   protocol::planted_bug bug = protocol::planted_bug::none;
 };
 
-/// Pure. A number that was journaled for an agent before this one holds as long as the
-/// specification wants what it wanted then: who changes cluster.workers at a resume means it.
+/// Pure: knows the number of workers that is wanted and journaled. A number that was journaled for
+/// an earlier agent holds while cluster.workers is what it was then: a user who changes it at a
+/// resume wants the new number.
 class workforce {
 public:
   workforce(workforce_config config, const std::optional<journaled_workers>& kept)

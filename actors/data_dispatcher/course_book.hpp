@@ -9,7 +9,8 @@
 
 namespace dlrun::data_dispatcher {
 
-/// Pure. One change at a time; until the journal has it the course is what it was.
+/// Pure: keeps the course as it is journaled. One change at a time is on its way to the journal;
+/// until the journal has it, the course is what it was.
 class course_book {
 public:
   /// What a write has changed.

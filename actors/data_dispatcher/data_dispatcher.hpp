@@ -14,6 +14,8 @@
 
 namespace dlrun::data_dispatcher {
 
+/// The shell of the data dispatcher: hands each message to the core, and sends and journals what
+/// the core decides. Runs on the thread of the sockets.
 class data_dispatcher_state {
 public:
   struct holder {

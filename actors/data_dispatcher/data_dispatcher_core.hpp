@@ -36,18 +36,19 @@ struct data_dispatcher_core_config {
   protocol::planted_bug bug = protocol::planted_bug::none;
 };
 
-/// Pure. In synchronous mode all it knows but the course (history, parked slots, evaluations:
-/// journaled) follows from what workers and shards report, so it can be restarted at any time.
+/// Pure: decides who computes which slots, what is evaluated, and on which version everybody
+/// stands. The journal has the course (history, parked slots, evaluations); everything else follows
+/// from what workers and shards report. So a dispatcher can be restarted at any time.
 class data_dispatcher_core {
 public:
   explicit data_dispatcher_core(data_dispatcher_core_config config);
 
-  /// What `dlrun resume` was asked to change; to be told before anything else. Everybody goes back
-  /// for it, and until every PS shard has it no lease is sent: no step is made as the specification
-  /// was before.
+  /// What `dlrun resume` was asked to change; to be called before anything else. Everybody goes
+  /// back for it, and no lease is sent until every PS shard has it: no step is made by the old
+  /// specification.
   data_dispatcher_actions on_wanted_change(const wanted_change& wanted, protocol::time_point now);
 
-  /// So many workers there should be: nothing is called lost before they had the time to join.
+  /// That many workers are wanted: no gradient is called lost before they had the time to join.
   void on_workers_wanted(std::uint32_t workers) { config_.workers = workers; }
   /// A start of a worker can take work from now on.
   data_dispatcher_actions on_worker_joined(worker_id worker, dlrun::incarnation incarnation,
@@ -58,26 +59,26 @@ public:
   data_dispatcher_actions on_worker_status(const protocol::worker_status& status, protocol::time_point now);
   data_dispatcher_actions on_shard_status(const protocol::shard_status& status, protocol::time_point now);
   data_dispatcher_actions on_evaluated(const protocol::evaluated& result, protocol::time_point now);
-  /// One of a timeline that was left since means nothing. The coordinator tells with it what is
-  /// kept, so it waits until every PS shard has said so on that timeline; whoever saw it repeats
+  /// Ignored if training has left its timeline. It is passed on to the coordinator, which says with
+  /// it what is kept, once every PS shard has reported that on this timeline; the sender repeats
   /// it.
   data_dispatcher_actions on_divergence(const protocol::divergence& what) const;
   /// A start of a PS shard has joined / is over.
   void on_shard_started(ps_shard_id shard, dlrun::incarnation incarnation);
   void on_shard_lost(ps_shard_id shard, dlrun::incarnation incarnation);
   data_dispatcher_actions on_kept(const protocol::kept& answer, protocol::time_point now);
-  /// The course given with this id is in the journal, synced.
+  /// The course that was written under this id is in the journal, synced.
   data_dispatcher_actions on_journaled(std::uint64_t id, protocol::time_point now);
   data_dispatcher_actions on_poisoned_slot(const protocol::parked_slot& slot, protocol::time_point now);
-  /// The coordinator wants to end the job on this timeline. Answered by training_closed if that is
-  /// where it is finished; not at all otherwise.
+  /// The coordinator wants to end the job on this timeline. Answered by training_closed if training
+  /// has finished on it; not at all otherwise.
   data_dispatcher_actions on_close(timeline_id timeline);
-  /// Periodic, every `repeat_after` or sooner and at least four times in `silent_after`. A gap
-  /// between ticks much longer than the period means that this process was paused: then nobody is
-  /// held silent before they had the time to be heard again.
+  /// Periodic, every `repeat_after` or sooner and at least four times in `silent_after`. A much
+  /// longer gap between ticks means that this process was paused: then nobody counts as silent
+  /// before they had the time to be heard again.
   data_dispatcher_actions on_tick(protocol::time_point now);
 
-  /// What the report is made of, for the coordinator: periodically, and it goes before what ends
+  /// Figures for the report, sent to the coordinator periodically, and before the message that ends
   /// the training.
   protocol::training_progress progress() const;
 

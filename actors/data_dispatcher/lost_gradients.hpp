@@ -26,9 +26,10 @@ struct stuck_steps {
 /// is far less.
 stuck_steps find_stuck(const shard_statuses& shards, bool couples);
 
-/// One round of asking: first all workers what they keep, then all shards where they stand. Only
-/// what was stuck before and still is after it counts: when the round began all of those gradients
-/// existed, and a worker forgets only what their shard has committed. Pure.
+/// Pure: one search for lost gradients. It asks first all workers what they keep, then all shards
+/// where they stand. Only a step that was stuck before the search and still is after it counts:
+/// when the search began all its gradients existed, and a worker forgets only what the shard has
+/// committed.
 class gradient_search {
 public:
   /// `workers`: newest start of each that is heard.

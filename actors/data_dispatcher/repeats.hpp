@@ -9,7 +9,7 @@
 
 namespace dlrun::data_dispatcher {
 
-/// Something new is said at once, the same again after a while. Pure: time is an argument.
+/// Pure: says whether a message is due: a new one at once, the same again after a while.
 class repeats {
 public:
   enum class subject : std::uint8_t { rewind, floor, pin, snapshot, probe, go_on };

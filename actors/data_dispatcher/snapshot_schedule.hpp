@@ -28,10 +28,10 @@ struct snapshot_naming {
   std::string reason;
 };
 
-/// Names one version at a time, above all that are applied, and the next when every shard has a
-/// snapshot of it. When a shard passed it before it heard, another is named, further ahead.
-/// Snapshots are spaced by four times what the last one took, so that a slow disk is not kept busy
-/// with nothing else. Pure.
+/// Pure: names the versions that get a snapshot, one at a time: a version above all applied ones,
+/// and the next when every shard has a snapshot of it. If a shard passes a version before it hears
+/// of it, another is named, further ahead. Between snapshots lies four times what the last one
+/// took, so that a slow disk has time for other work.
 class snapshot_schedule {
 public:
   explicit snapshot_schedule(snapshot_schedule_config config)

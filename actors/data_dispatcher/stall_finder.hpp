@@ -1,4 +1,4 @@
-/// Sees that training stands still, and whom it waits for.
+/// Notices that training stands still, and whom it waits for.
 #pragma once
 
 #include "actors/data_dispatcher/lease_book.hpp"
@@ -22,9 +22,10 @@ struct stall_rules {
   protocol::duration silent_after = std::chrono::milliseconds(500);
 };
 
-/// Pure. It begins to look when all PS shards and a worker were heard. Whom it blames follows from
-/// what a PS shard that stands lowest lacks: the holder of its first missing slot; where it lacks
-/// none, who evaluates, or the PS shard itself.
+/// Pure: finds the role that training waits for. It begins to look when all PS shards and a worker
+/// were heard. It takes the PS shard that stands lowest, and blames the worker that has the lease
+/// for the first slot which this shard lacks; if it lacks none, the worker that evaluates, or the
+/// PS shard itself.
 class stall_finder {
 public:
   /// Whoever can be blamed.

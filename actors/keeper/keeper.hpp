@@ -16,6 +16,8 @@
 
 namespace dlrun::keeper {
 
+/// The shell of a keeper: hands each part that the PS shard sends to a store_mirror on the thread
+/// of the disk, and reports to the PS shard and the agent. Runs on the thread of the sockets.
 class keeper_state {
 public:
   struct holder {

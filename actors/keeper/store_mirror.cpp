@@ -278,7 +278,8 @@ void store_mirror::drop_pieces() {
 }
 
 result<void> store_mirror::drop_below(const copy_part& part) {
-  if (writer_) return refuse(part, "a snapshot is on its way");
+  if (writer_ && snapshot_.head.version < part.version)
+    return refuse(part, "a snapshot below it is on its way");
   return store_->drop_below(part.version, part.has_kept ? std::optional(part.kept) : std::nullopt);
 }
 

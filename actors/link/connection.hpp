@@ -16,13 +16,13 @@ namespace dlrun::link {
 /// The number of a process's role.
 inline constexpr std::uint64_t door_number = 0;
 
-/// An actor of this process that a peer may send messages to, and which ones.
+/// An actor of this process to which a peer may send messages, and which messages.
 struct lent_actor {
   caf::strong_actor_ptr actor;
   const message_table* table = nullptr;
 };
 
-/// What a connection is made of.
+/// What a new connection is given.
 struct connection_setup {
   peer_id peer;
   /// The role of this process, as it is now; null before there is one.
@@ -30,9 +30,9 @@ struct connection_setup {
   std::function<void(const std::string&)> warn;
 };
 
-/// Sends messages of this process's actors as frames, and hands frames of the peer to actors. The
-/// peer reaches the role of this process, and besides only what it was given a handle of. All calls
-/// on the thread of the sockets.
+/// One control connection: sends messages of this process's actors as frames, and delivers frames
+/// of the peer to actors. The peer reaches the role of this process, and actors whose handle it was
+/// given, nothing else. All calls are on the thread of the sockets.
 class connection : public std::enable_shared_from_this<connection> {
 public:
   connection(caf::io::broker& broker, caf::io::connection_handle socket, connection_setup setup);

@@ -1,5 +1,5 @@
-/// gatekeeper: the thread on which connections begin, so that strangers, and peers that hang, keep
-/// no actor waiting.
+/// gatekeeper: the thread on which connections begin, so that no actor waits for strangers or for
+/// peers that hang.
 #pragma once
 
 #include "actors/link/greeting.hpp"
@@ -34,17 +34,18 @@ struct gatekeeper_options {
   std::optional<remote_access> remote{}; ///< nothing: this host alone
 };
 
-/// A connection whose ends know each other.
+/// A connection whose ends have identified each other.
 struct open_socket {
   base::unique_fd socket; ///< does not block
   peer_id peer;
   std::vector<char> rest; ///< what came after the greeting
 };
 
-/// Accepts on an abstract Unix socket with a random name, and dials those of others. Both ends
-/// check that the other runs as the same user. With remote_access it does the same with processes
-/// of other hosts, in TLS: both ends check that the other's certificate is that of the role which
-/// it says, or shall, run. Thread-safe; no call blocks on a peer.
+/// Begins connections: accepts on an abstract Unix socket with a random name, and dials those of
+/// other processes. Both ends check that the other runs as the same user. With remote_access it
+/// also connects to processes of other hosts, in TLS: both ends check that the other's certificate
+/// is that of the role which the other claims, or has to have. Thread-safe; no call blocks on a
+/// peer.
 class gatekeeper {
 public:
   struct events {

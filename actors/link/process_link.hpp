@@ -15,14 +15,15 @@ struct process_link_options {
   transport::run_token token; ///< of the run
   peer_id self;
   std::optional<remote_access> remote{}; ///< nothing: processes of this host alone
-  /// Is told of peers that say what no correct peer says. Any thread.
+  /// Called when a peer sends what no correct peer sends. On any thread.
   std::function<void(const std::string&)> warn;
 };
 
-/// A remote role is an actor of this process behind its ordinary handle: messages and requests to
-/// it travel as frames, and who monitors it is told when it ends or its connection does. One
-/// connection for each pair of processes that dial; made by the gatekeeper, run by a broker on the
-/// thread of the sockets. Thread-safe. To be destroyed before the actor system.
+/// Connects the role of this process with the roles of others. A remote role becomes an actor of
+/// this process behind its ordinary handle: messages and requests to it travel as frames, and its
+/// monitors are told when it or the connection ends. There is one connection for each pair of
+/// processes; the gatekeeper makes it, and a broker runs it on the thread of the sockets.
+/// Thread-safe. Destroy it before the actor system.
 class process_link {
 public:
   /// @returns system when a socket, an eventfd or a thread cannot be had.

@@ -15,7 +15,7 @@ struct tls_carrier_options {
   std::string host;       ///< number of an interface of this host
   std::uint16_t port = 0; ///< of it, to listen on; 0: a free one
   std::shared_ptr<security::tls_context> identity;
-  /// Who has not shown in that time who it is is dropped.
+  /// A peer that has not shown its certificate within this time is dropped.
   std::chrono::milliseconds handshake_deadline{5000};
   /// Connections whose peer is not known yet, each of which holds under 64 KiB; more wait in the
   /// backlog of the listening socket.
@@ -28,10 +28,10 @@ struct carried_socket {
   security::certificate_name peer;
 };
 
-/// Carries connections to other hosts in TLS, both ends with certificates of the job, and hands
-/// each out as a local socket: whoever uses it need not know. When the connection is lost, that
-/// socket is closed. A peer that takes nothing for 3 s, or whose host is silent for as long, is
-/// lost. Thread-safe; no call blocks on a peer.
+/// Carries connections to other hosts in TLS, with certificates of the job at both ends, and hands
+/// each out as a local socket, so that its user need not know. When the connection is lost, it
+/// closes that socket. A peer that reads nothing for 3 s, or whose host is silent for 3 s, is lost.
+/// Thread-safe; no call blocks on a peer.
 class tls_carrier {
 public:
   /// Both are called on the carrier's thread and must not block.

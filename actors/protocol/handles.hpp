@@ -49,7 +49,6 @@ using ps_shard_actor = caf::typed_actor<                 //
     caf::reacts_to<norm>,                                // PS shard: its part of a coupled quantity
     caf::reacts_to<norm_request>,                        // PS shard: send me yours
     caf::reacts_to<copy_standing>,                       // keeper: what the copy holds
-    caf::reacts_to<leave_job>,                           // own process: SIGTERM
     caf::reacts_to<tick>,                                // own clock
     caf::reacts_to<continuation>>;                       // own threads
 

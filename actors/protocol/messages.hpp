@@ -426,12 +426,13 @@ struct keeper_place {
   dlrun::incarnation incarnation{}; ///< of its start; 0: none runs
   endpoint at{};                    ///< once it can be reached
   bool counts = false;              ///< a start of the PS shard has said so, and it has run ever since
+  bool moves = false;               ///< the PS shard is to end, for its next start to be there (R37)
 
   bool operator==(const keeper_place&) const = default;
 
   template <class Inspector>
   friend auto inspect(Inspector& f, keeper_place& x) {
-    return f(x.is_known, x.incarnation, x.at, x.counts);
+    return f(x.is_known, x.incarnation, x.at, x.counts, x.moves);
   }
 };
 
@@ -449,8 +450,8 @@ struct coordinator_location {
   }
 };
 
-/// What a PS shard says of the copy of its store; and a keeper, once it has opened that: of the
-/// last four, what it holds.
+/// What a PS shard says of the copy of its store; and a keeper, once it has opened that: in
+/// `keeper` to `floor`, what it holds.
 struct copy_word {
   bool is_known = false;        ///< it knows whom it counts
   dlrun::incarnation counted{}; ///< it commits nothing that this start of the keeper lacks; 0: there is none
@@ -460,12 +461,15 @@ struct copy_word {
   timeline_id timeline{};
   version_id end{};
   version_id floor{};
+  bool is_moving = false;     ///< it has heard that it is to move, and ends by itself (R37)
+  std::uint64_t progress = 0; ///< another number: it trains, or what it waits for before that gets on
 
   bool operator==(const copy_word&) const = default;
 
   template <class Inspector>
   friend auto inspect(Inspector& f, copy_word& x) {
-    return f(x.is_known, x.counted, x.is_silent, x.keeper, x.timeline, x.end, x.floor);
+    return f(x.is_known, x.counted, x.is_silent, x.keeper, x.timeline, x.end, x.floor, x.is_moving,
+             x.progress);
   }
 };
 
@@ -473,7 +477,7 @@ struct copy_word {
 struct heartbeat {
   role_name role;
   fence self;
-  std::string state{};            ///< one word: starting, training, evaluating, disk-full, done
+  std::string state{};            ///< one word: starting, training, evaluating, moving, disk-full, done
   std::uint64_t step = 0;         ///< steps applied (PS shard) or the open step (worker)
   std::uint64_t durable_step = 0; ///< of a PS shard: newest version that its successor would find on the disk
   bool has_metrics = false;

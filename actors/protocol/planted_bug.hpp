@@ -53,6 +53,8 @@ enum class planted_bug : std::uint8_t {
   keep_tail,      ///< R26: what a copy has of a timeline that was left counts on the next
   hold_nothing,   ///< R22: a copy that is nearly there holds back nothing before it counts
   drop_base,      ///< R23: what a copy is filled from is dropped meanwhile, however often
+  late_floor,     ///< R27: a copy hears of the floor when it has all else
+  late_snapshot,  ///< R16: a snapshot that ends after its timeline was left counts on the next
   // in the simulated shell and disk around them
   count_kills,     ///< R18: a worker that is killed from outside counts against the slot that it was at
   exit_at_last,    ///< R19: workers and shards leave when they have seen the last version published

@@ -1,5 +1,5 @@
-/// The canonical reduction tree over the slots of a step: the one association in which gradients
-/// are summed, whoever sums.
+/// The canonical reduction tree over the slots of a step: the one order in which gradients are
+/// summed, whoever sums them.
 #pragma once
 
 #include <bit>
@@ -31,8 +31,8 @@ struct slot_range {
 
 constexpr slot_range make_slot_range(std::uint32_t begin, std::uint32_t end) { return {{begin}, {end}}; }
 
-/// The tree over [0, slots). A node of n > 1 slots splits at the largest power of two below n;
-/// nodes are therefore nested or disjoint. Pure; cheap to make.
+/// Pure: the tree over [0, slots). A node of n > 1 slots splits at the largest power of two below
+/// n, so nodes are nested or disjoint. Cheap to make.
 class reduction_tree {
 public:
   /// `slots` >= 1.

@@ -55,7 +55,7 @@ struct workers_wanted {
   }
 };
 
-/// A process -> its worker or PS shard: leave (R33, R37).
+/// A worker's process -> its worker: leave (R33).
 struct leave_job {
   template <class Inspector>
   friend auto inspect(Inspector& f, leave_job&) {

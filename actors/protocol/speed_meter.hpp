@@ -7,9 +7,9 @@
 
 namespace dlrun::protocol {
 
-/// Slots per second of work, in which old work fades: by the time that was worked since, so that a
-/// hiccup weighs what it took, and at most by `fading_max` for one word of it, so that slots which
-/// take long are a mean over several. Pure.
+/// Pure: measures slots per second of work, in which old work fades. It fades by the time worked
+/// since, so that a hiccup weighs as much as the time it took; and by at most `fading_max` for one
+/// report, so that the speed for slots that take long is a mean over several.
 class speed_meter {
 public:
   /// So much was computed in so much time.

@@ -24,7 +24,8 @@ released_versions copy_book::on_logged(version_id version) {
   return release();
 }
 
-released_versions copy_book::on_snapshot(version_id version) {
+released_versions copy_book::on_snapshot(timeline_id of, version_id version) {
+  if (of != timeline() && !is_planted(bug_, protocol::planted_bug::late_snapshot)) return {};
   snapshots_.insert(version);
   return release();
 }
@@ -85,7 +86,7 @@ bool copy_book::is_nearly_there(const own_store& mine, protocol::time_point now)
 /// R16, R26: of a timeline that was left counts what is below its branch.
 version_id copy_book::end_of_copy() const {
   if (!standing_) return {};
-  const auto newest = protocol::newest_timeline(history_);
+  const auto newest = timeline();
   if (standing_->timeline == newest || is_planted(bug_, protocol::planted_bug::keep_tail))
     return standing_->end;
   if (standing_->timeline > newest) return {};

@@ -57,9 +57,10 @@ public:
   /// An earlier start of this PS shard counted that start of the keeper, which has run ever since.
   void begin_with(dlrun::incarnation keeper) { counted_ = holding_ = keeper; }
 
-  /// The own log holds every step below `version`; the own snapshot of it is durable.
+  /// The own log holds every step below `version`; the own snapshot of it is durable. One that was
+  /// ordered on a timeline that was left is none of this (R16).
   released_versions on_logged(version_id version);
-  released_versions on_snapshot(version_id version);
+  released_versions on_snapshot(timeline_id of, version_id version);
   /// What the keeper says, newest word first. @param mine what the own store holds now
   released_versions on_standing(const protocol::copy_standing& standing, const own_store& mine,
                                 protocol::time_point now);
@@ -68,6 +69,8 @@ public:
   /// One that does not count yet has held back for too long: not before it has got further again.
   released_versions let_go();
 
+  /// That the own store is on.
+  timeline_id timeline() const { return protocol::newest_timeline(history_); }
   /// 0: nobody.
   dlrun::incarnation counted() const { return counted_; }
   /// Everything of the own store up to what the core has heard of, which is to be committed again

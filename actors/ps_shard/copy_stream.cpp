@@ -58,22 +58,37 @@ void note(const copy_item& item, protocol::copy_standing& then) {
   then.end = then.restorable.back().last;
 }
 
+/// R27: as soon as the copy has what the floor leaves, whatever else it lacks: so it holds no more
+/// than this store, however far behind it is.
+/// @param sent the snapshot that is being sent, which must not be dropped
+std::optional<copy_item> next_floor(const own_store& mine, const protocol::copy_standing& then,
+                                    const std::optional<copy_item>& sent) {
+  const auto has = [&](version_id one) { return std::ranges::binary_search(then.snapshots, one); };
+  if (mine.floor <= then.floor || mine.floor > then.end || !has(mine.floor)) return std::nullopt;
+  if (sent && sent->version < mine.floor) return std::nullopt;
+  const auto kept = kept_of(mine);
+  if (kept && *kept >= then.floor && !has(*kept)) return std::nullopt; // below the floor it is not taken
+  return copy_item{copy_kind::floor, mine.floor, kept};
+}
+
 std::optional<copy_item> choose(const own_store& mine, const protocol::copy_standing& then,
-                                bool sends_snapshot) {
+                                const std::optional<copy_item>& sent, protocol::planted_bug bug) {
   const auto timeline = protocol::newest_timeline(mine.history);
   if (then.timeline > timeline) return std::nullopt; // this PS shard is to follow first
+  const bool is_late = is_planted(bug, protocol::planted_bug::late_floor);
+  if (auto floor = next_floor(mine, then, sent); floor && then.timeline == timeline && !is_late) return floor;
   const auto branch = protocol::branched_since(mine.history, then.timeline);
   const auto is_of_it = [&](version_id version) { return !branch || version <= *branch; };
   if (is_of_it(then.end)) {
     const bool can_follow = logs(mine, then.end) && is_of_it({then.end.value + 1});
-    const auto snapshot = sends_snapshot ? std::nullopt : next_snapshot(mine, then);
+    const auto snapshot = sent ? std::nullopt : next_snapshot(mine, then);
     if (snapshot && is_of_it(*snapshot) && (*snapshot <= then.end || !can_follow))
       return copy_item{copy_kind::snapshot, *snapshot, {}, then.timeline};
     if (can_follow) return copy_item{copy_kind::record, then.end, {}, then.timeline};
   }
-  if (sends_snapshot) return std::nullopt; // what follows would overtake it
+  if (sent) return std::nullopt; // what follows would overtake it
   if (then.timeline < timeline) return next_rewind(mine, then);
-  if (mine.floor > then.floor && mine.floor <= then.end)
+  if (mine.floor > then.floor && mine.floor <= then.end) // the log alone leads to it
     return copy_item{copy_kind::floor, mine.floor, kept_of(mine)};
   return std::nullopt;
 }
@@ -114,7 +129,7 @@ bool copy_stream::is_stuck(protocol::time_point now) const {
 
 std::optional<copy_item> copy_stream::next(const own_store& mine) {
   if (!then_ || failed_) return std::nullopt;
-  const auto item = choose(mine, *then_, snapshot_.has_value());
+  const auto item = choose(mine, *then_, snapshot_, bug_);
   if (item && item->kind == copy_kind::snapshot)
     snapshot_ = item;
   else if (item)

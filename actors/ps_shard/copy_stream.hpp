@@ -22,7 +22,8 @@ struct copy_item {
 /// Pure: the copy goes through the timelines one by one, as the store did, and gets on each what is
 /// left of it. What both a timeline and the next one have is sent on whichever the copy is on: it
 /// is the same, and a store takes nothing of a timeline below its own. A snapshot is sent beside
-/// records, which do not wait for it. A stream begins with a question, goes on from the answer to
+/// records, which do not wait for it, and a floor before either, once the copy is past it. A stream
+/// begins with a question, goes on from the answer to
 /// it, and sends what comes next as if all before had been taken. When that turns out otherwise,
 /// another one begins.
 class copy_stream {
@@ -33,6 +34,9 @@ public:
   static constexpr auto patience = std::chrono::seconds(1);
   /// And one without an answer, in which time a part gets over any link that one can train over.
   static constexpr auto silence_max = std::chrono::seconds(2);
+
+  explicit copy_stream(protocol::planted_bug bug = protocol::planted_bug::none)
+      : bug_(bug) {}
 
   /// Another stream. Its first part, which says nothing else, is to be sent now.
   void begin(protocol::time_point now);
@@ -60,6 +64,7 @@ public:
   std::uint64_t taken() const { return taken_; }
 
 private:
+  protocol::planted_bug bug_;
   std::uint64_t stream_ = 0;
   std::uint64_t number_ = 0; ///< of the next part; 0: no stream
   std::uint64_t taken_ = 0;

@@ -35,7 +35,9 @@ void copy_wait::on_standing(const copy_standing& said, protocol::time_point now)
                                   said.snapshot_bytes > snapshots_.furthest.snapshot_bytes;
   if (has_more_log) log_.note(said, now);
   if (has_more_snapshots) snapshots_.note(said, now);
-  if (has_more_log || has_more_snapshots) either_.note(said, now);
+  if (!has_more_log && !has_more_snapshots) return;
+  either_.note(said, now);
+  ++news_;
 }
 
 void copy_wait::on_tick(const awaited_parts& waits, protocol::time_point now) {

@@ -32,6 +32,8 @@ public:
   void on_standing(const protocol::copy_standing& standing, protocol::time_point now);
   /// To be told often. @param waits what the PS shard waits for
   void on_tick(const awaited_parts& waits, protocol::time_point now);
+  /// How often it has got further.
+  std::uint64_t news() const { return news_; }
   bool is_too_long(protocol::time_point now) const {
     return log_.is_late(now, {}) || snapshots_.is_late(now, time_to_keep()) ||
            either_.is_late(now, time_to_keep());
@@ -52,6 +54,7 @@ private:
     return std::chrono::milliseconds(snapshots_.furthest.snapshot_bytes * 1000 / snapshot_bytes_a_second_min);
   }
 
+  std::uint64_t news_ = 0;
   waiting log_;
   waiting snapshots_;
   waiting either_;

@@ -1,4 +1,4 @@
-/// When a PS shard says that a gradient is no number.
+/// When a PS shard reports that a gradient is NaN or infinite.
 #pragma once
 
 #include "actors/protocol/messages.hpp"
@@ -8,9 +8,9 @@
 
 namespace dlrun::ps_shard {
 
-/// Pure. A divergence ends the job, or all go back. The worker whose gradient it is looks for the
-/// slot, for which it computes the step once more, and says more than a shard can: it has the first
-/// word for so long.
+/// Pure: delays a PS shard's report of a divergence, which ends the job or takes it back. The
+/// worker whose gradient diverged computes the step once more to find the slot, and its report says
+/// more than a shard's can: so the worker may report first, for a while.
 class divergence_watch {
 public:
   /// The step could not be applied. It waits, and so do all steps after it.

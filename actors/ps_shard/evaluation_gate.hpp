@@ -8,8 +8,9 @@
 
 namespace dlrun::ps_shard {
 
-/// Pure. Needs no storage: where a shard stands it was let come, so the next gate from there on
-/// holds it until a dispatcher says more. That may be less than it was told before, never more.
+/// Pure: says up to which version a PS shard may train. It needs no storage: a shard was allowed to
+/// come to where it stands, so after a restart it stops at the next version that is to be
+/// evaluated, until a dispatcher says more. That may be less than it was told before, never more.
 class evaluation_gate {
 public:
   static constexpr version_id no_limit{std::numeric_limits<std::uint64_t>::max()};

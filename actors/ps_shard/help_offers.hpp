@@ -1,4 +1,4 @@
-/// Which of the slots that a step lacks a worker computes that waits for them (rule R34).
+/// Which of the slots that a step lacks a waiting worker is offered (rule R34).
 #pragma once
 
 #include "actors/protocol/messages.hpp"
@@ -13,10 +13,11 @@
 
 namespace dlrun::ps_shard {
 
-/// Pure. Each slot goes to one worker first. It may be late too, or dead: who has asked k times is
-/// offered what was offered less than k times. A worker keeps one gradient for each node that it
-/// computes, until the step is committed. So from offer to offer a node may have twice as many
-/// slots: first a slot, so that many can help, and in the end no more nodes than a share has.
+/// Pure: chooses the node that a worker is offered. Each slot goes to one worker first. That worker
+/// may be late too, or dead: so a worker that asks for the k-th time is offered what was offered
+/// less than k times. A worker keeps one gradient for each node until the step is committed. So the
+/// first offer is one slot, that many may help, and each further offer may be twice as large, that
+/// a worker ends up with no more nodes than a share has.
 class help_offers {
 public:
   /// A node of `tree` in `missing`, which is ascending: of the slots that were offered least the

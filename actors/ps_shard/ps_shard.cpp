@@ -57,6 +57,36 @@ void fence_worker(ps_shard_state::pointer self, const protocol::worker_actor& wo
   if (worker) self->send(worker, protocol::fenced{protocol::worker_role(one.to), one.newest});
 }
 
+/// With what it waits for before it moves: its own disk, and its copy. Gradients that are lacking
+/// then come when they come.
+protocol::copy_word describe_copy(const store_copy& copy, const shard_disk& disk,
+                                  const std::optional<ps_shard_core>& core, move_order& moves) {
+  auto said = copy.word();
+  said.is_moving = core && core->moving().is_wanted;
+  said.progress += moves.count_free(core && !waits_for_store(*core));
+  if (disk.store()) said.progress += disk.store()->counters().bytes_on_disk;
+  return said;
+}
+
+/// Without its image.
+snapshot_order order_of(const take_snapshot& order, timeline_id timeline, const shard_reports& reports) {
+  return {order.version, timeline, nullptr, reports.metrics(), order.ledger};
+}
+
+protocol::shard_state lacking(protocol::shard_state state, const protocol::slot_range& slots) {
+  state.lacks = slots;
+  return state;
+}
+
+std::string describe(const exit_fenced& one, const protocol::role_name& self) {
+  return fmt::format("fenced: incarnation {} of ps_shard {} exists", one.newest, self.index);
+}
+
+void leave(ps_shard_state::pointer self, spdlog::logger& log) {
+  log.info("leaves: it was asked to");
+  self->quit(caf::exit_reason::user_shutdown);
+}
+
 } // namespace
 
 ps_shard_state::behavior ps_shard_state::start(pointer self, common::role_context context) {
@@ -86,14 +116,8 @@ ps_shard_state::ps_shard_state(pointer self, common::role_context context)
                context_,
                {[this](std::uint64_t probe) { return core_->status(probe); },
                 [this] { return core_ ? core_->state().applied : disk_.store()->newest(); },
-                [this](const protocol::coordinator_location& location) {
-                  if (core_) // it has entered the job
-                    common::follow_coordinator<protocol::ps_shard_actor>(
-                        self_, context_, location, endpoint_,
-                        [this](const auto& reply, const auto& dispatcher) { on_joined(reply, dispatcher); });
-                  copy_.on_keeper(location.keeper);
-                },
-                [this] { return copy_.word(); }}}
+                [this](const protocol::coordinator_location& location) { on_located(location); },
+                [this] { return describe_copy(copy_, disk_, core_, moves_); }}}
     , disk_{maker_, post_}
     , copy_{self,
             context_,
@@ -102,7 +126,9 @@ ps_shard_state::ps_shard_state(pointer self, common::role_context context)
                if (const auto entered = enter(restored); !entered) quit(entered.error().message);
              },
              [this](version_id version) { carry_out(core_->on_committed(version)); },
-             [this](version_id version) { carry_out(core_->on_snapshot_durable(version)); }}}
+             [this](timeline_id timeline, version_id version) {
+               carry_out(core_->on_snapshot_durable(timeline, version));
+             }}}
     , maker_{context_.job,
              {context_.role.index},
              {post_,
@@ -144,9 +170,6 @@ ps_shard_state::behavior ps_shard_state::make_behavior() {
         if (others_.take_word(message)) carry_out(core_->on_norm_request(message));
       },
       [this](const protocol::copy_standing& standing) { copy_.on_standing(standing); },
-      [this](const protocol::leave_job&) {
-        carry_out(core_ ? core_->on_leave() : ps_shard_actions{end_in_order{}});
-      },
       [this](const protocol::tick&) { on_tick(); },
       [](const protocol::continuation& task) { common::run(task); },
   };
@@ -199,7 +222,7 @@ result<void> ps_shard_state::open_channel() {
             note_early(push, one);
             carry_out(core_->on_push(push, id));
           },
-          [this](const protocol::push& push) { carry_out(core_->on_unusable_push(push)); }});
+          [this](const protocol::push& push) { carry_out(core_->on_pull(question_in(push))); }});
   return {};
 }
 
@@ -230,17 +253,17 @@ threaded_store_events ps_shard_state::make_store_events() {
                   .stalled = [this](const auto& why) { reports_.on_log_stalled(why); },
                   .broken = [this](const error& why) { quit(why.message); }},
           .snapshot_durable =
-              [this](version_id version) {
+              [this](timeline_id timeline, version_id version) {
                 reports_.on_snapshot_stalled(std::nullopt);
                 failed_snapshots_.end();
-                copy_.on_snapshot(version);
+                copy_.on_snapshot(timeline, version);
               },
           .snapshot_failed =
-              [this](version_id version, const error& why) {
+              [this](timeline_id timeline, version_id version, const error& why) {
                 context_.log->warn("snapshot-failed: version {}: {}", version, why.message);
                 if (is_full(why)) reports_.on_snapshot_stalled(why);
                 if (is_lasting(why, failed_snapshots_)) return quit(why.message);
-                carry_out(core_->on_snapshot_failed(version));
+                carry_out(core_->on_snapshot_failed(timeline, version));
               }};
 }
 
@@ -271,7 +294,7 @@ void ps_shard_state::on_push(const protocol::push& push) {
   else if (core_->wants(push))
     inbox_->take(push, common::now());
   else
-    carry_out(core_->on_unusable_push(push));
+    carry_out(core_->on_pull(question_in(push)));
 }
 
 void ps_shard_state::on_part(const protocol::push& push, std::uint64_t from) {
@@ -341,10 +364,27 @@ void ps_shard_state::on_snapshot_request(const protocol::snapshot_request& reque
 
 void ps_shard_state::on_tick() {
   self_->delayed_send(self_, tick_period, protocol::tick{});
+  follow_move_order();
   carry_out(core_->on_tick());
   copy_.on_tick();
   lender_->withdraw_unused(common::now());
   reports_.on_tick();
+}
+
+// ---- what the agent says
+
+void ps_shard_state::on_located(const protocol::coordinator_location& location) {
+  if (core_) // it has entered the job
+    common::follow_coordinator<protocol::ps_shard_actor>(
+        self_, context_, location, endpoint_,
+        [this](const auto& reply, const auto& dispatcher) { on_joined(reply, dispatcher); });
+  moves_.on_answer(location.keeper.moves, common::now());
+  follow_move_order(); // first: who stays commits what its copy lacked, and does not end for that
+  copy_.on_keeper(location.keeper);
+}
+
+void ps_shard_state::follow_move_order() {
+  if (core_) carry_out(core_->on_move(moves_.holds(common::now())));
 }
 
 void ps_shard_state::quit(const std::string& why) {
@@ -371,9 +411,7 @@ void ps_shard_state::carry_out(const ps_shard_action& action) {
           [this](const take_snapshot& order) {
             const bool is_current = order.version == core_->state().applied;
             context_.log->info("snapshot: version {}{}", order.version, is_current ? "" : " from the log");
-            maker_.carry_out(
-                snapshot_order{order.version, core_->timeline(), nullptr, reports_.metrics(), order.ledger},
-                is_current, disk_.store());
+            maker_.carry_out(order_of(order, core_->timeline(), reports_), is_current, disk_.store());
           },
           [this](const drop_below& order) { disk_.store()->drop_below(order.version, order.kept); },
           [this](const perform_rewind& order) { go_back(order); },
@@ -384,21 +422,11 @@ void ps_shard_state::carry_out(const ps_shard_action& action) {
             reports_.on_served(state.applied);
             workers_.tell_all(state);
           },
-          [this](const send_state& one) {
-            auto state = core_->state();
-            state.lacks = one.lacks;
-            workers_.tell(one.to, state);
-          },
+          [this](const send_state& one) { workers_.tell(one.to, lacking(core_->state(), one.lacks)); },
           [this](const send_status& one) { reports_.send_status(one.probe); },
           [this](const send_fenced& one) { fence_worker(self_, workers_.find(one.to), one, *context_.log); },
-          [this](const exit_fenced& one) {
-            quit(
-                fmt::format("fenced: incarnation {} of ps_shard {} exists", one.newest, context_.role.index));
-          },
-          [this](const end_in_order&) {
-            context_.log->info("leaves: it was asked to");
-            self_->quit(caf::exit_reason::user_shutdown);
-          }},
+          [this](const exit_fenced& one) { quit(describe(one, context_.role)); },
+          [this](const end_in_order&) { leave(self_, *context_.log); }},
       action);
 }
 

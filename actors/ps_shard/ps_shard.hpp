@@ -15,6 +15,7 @@
 #include "actors/ps_shard/failure_streak.hpp"
 #include "actors/ps_shard/gradient_inbox.hpp"
 #include "actors/ps_shard/heard_doorbell.hpp"
+#include "actors/ps_shard/move_order.hpp"
 #include "actors/ps_shard/ps_shard_core.hpp"
 #include "actors/ps_shard/shard_disk.hpp"
 #include "actors/ps_shard/shard_links.hpp"
@@ -29,8 +30,9 @@
 
 namespace dlrun::ps_shard {
 
-/// Opens what the shard stands on, enters the job, and joins its parts: each message goes to the
-/// part that it is for, and each action of the core to the part that does it.
+/// The shell of a PS shard: opens store and memory, enters the job, hands each message to the part
+/// that it is for, and each action of the core to the part that carries it out. Runs on the thread
+/// of the sockets; its value thread may enter it.
 class ps_shard_state {
 public:
   struct holder {
@@ -73,6 +75,8 @@ private:
   void go_back(const perform_rewind& order);
   version_maker::events make_version_events();
   void on_applied(step_id step, const std::optional<step_metrics>& metrics, protocol::duration took);
+  void on_located(const protocol::coordinator_location& location);
+  void follow_move_order();
   void quit(const std::string& why);
 
   pointer self_;
@@ -83,6 +87,7 @@ private:
   std::pair<dlrun::incarnation, std::uint64_t> directory_; ///< coordinator and sequence of the newest
   std::uint64_t next_value_ = 1;
   bool has_applied_ = false;        ///< a step, since this start
+  move_order moves_;                ///< R37
   failure_streak failed_snapshots_; ///< not for want of room
 
   std::shared_ptr<transport::segment_offers> server_;

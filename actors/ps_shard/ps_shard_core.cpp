@@ -11,7 +11,7 @@ using protocol::planted_bug;
 
 ps_shard_core::ps_shard_core(ps_shard_core_config config, loaded_standing restored)
     : config_(std::make_shared<const ps_shard_core_config>(std::move(config)))
-    , pipeline_(config_) {
+    , pipeline_(config_, move_) {
   pipeline_.restart(std::move(restored));
 }
 
@@ -43,13 +43,9 @@ ps_shard_actions ps_shard_core::on_push(const protocol::push& push, value_id val
     return out;
   }
   out.emplace_back(release{value});
-  auto answer = on_unusable_push(push);
+  auto answer = on_pull(question_in(push));
   out.insert(out.end(), answer.begin(), answer.end());
   return out;
-}
-
-ps_shard_actions ps_shard_core::on_unusable_push(const protocol::push& push) {
-  return on_pull({push.timeline, push.worker, push.self});
 }
 
 ps_shard_actions ps_shard_core::on_pull(const protocol::pull& pull,
@@ -128,8 +124,9 @@ ps_shard_actions ps_shard_core::on_committed(version_id version) {
   return out;
 }
 
-ps_shard_actions ps_shard_core::on_snapshot_durable(version_id version) {
+ps_shard_actions ps_shard_core::on_snapshot_durable(timeline_id of, version_id version) {
   ps_shard_actions out;
+  if (of != timeline()) return out;
   pipeline_.on_snapshot_durable(version, out);
   if (pipeline_.is_halted()) return out;
   if (is_planted(config_->bug, planted_bug::own_floor)) {
@@ -141,21 +138,26 @@ ps_shard_actions ps_shard_core::on_snapshot_durable(version_id version) {
   return out;
 }
 
-ps_shard_actions ps_shard_core::on_snapshot_failed(version_id version) {
+ps_shard_actions ps_shard_core::on_snapshot_failed(timeline_id of, version_id version) {
   ps_shard_actions out;
+  if (of != timeline()) return out;
   pipeline_.versions().failed(version);
   pipeline_.apply_next(out);
   // Else it would stand for as long as its disk is full.
-  if (leaves_ && version == pipeline_.applied()) out.emplace_back(end_in_order{});
+  if (move_->stands_still && version == pipeline_.applied()) out.emplace_back(end_in_order{});
   return out;
 }
 
-ps_shard_actions ps_shard_core::on_leave() {
-  if (config_->durability != durability::snapshots || is_planted(config_->bug, planted_bug::leave_unsaved))
-    return {end_in_order{}};
+ps_shard_actions ps_shard_core::on_move(bool is_wanted) {
   ps_shard_actions out;
-  leaves_ = true;
-  pipeline_.stand_still(out);
+  if (config_->durability != durability::snapshots || is_planted(config_->bug, planted_bug::leave_unsaved)) {
+    if (is_wanted) out.emplace_back(end_in_order{});
+  } else if (!is_wanted) {
+    if (std::exchange(*move_, {}).is_wanted) pipeline_.apply_next(out);
+  } else {
+    if (!std::exchange(move_->is_wanted, true)) move_->begun_before = pipeline_.versions().newest_in_work();
+    pipeline_.stand_still(out);
+  }
   return out;
 }
 

@@ -12,7 +12,14 @@
 
 namespace dlrun::ps_shard {
 
-/// Pure: same calls, same answers. It knows which subtrees are there, never their numbers.
+/// The sender of a push that the shell did not map, or could not, is told the state, as if it had
+/// asked for it.
+inline protocol::pull question_in(const protocol::push& push) {
+  return {push.timeline, push.worker, push.self};
+}
+
+/// Pure: decides which gradients a PS shard takes and when it applies, publishes, writes down and
+/// drops what. It knows which subtrees are there, never their numbers.
 class ps_shard_core {
 public:
   /// Starts where the store stands; a new job (or one without a store) with `loaded_standing{}`.
@@ -23,27 +30,24 @@ public:
   /// what needs no push.
   ps_shard_actions start();
 
-  /// False for who claims a worker's start without knowing its token (R4): it gets no answer.
+  /// False when the sender claims a worker's start without its token (R4): it gets no answer.
   bool speaks_for_itself(worker_id worker, const protocol::fence& claimed) const;
   /// Whether the tensor of this push is worth mapping; cheap, changes nothing. The shell asks
   /// before it fetches a segment.
   bool wants(const protocol::push& push) const;
 
-  /// A gradient whose tensor the shell holds as `value` (ids below `first_own_value` are the
-  /// shell's). The core either keeps it or releases it. A gradient that is new is answered by the
-  /// publication of its step, any other at once.
+  /// A gradient whose tensor the shell holds as `value` (ids below `first_own_value` belong to the
+  /// shell). The core either keeps it or releases it. A new gradient is answered when its step is
+  /// published, any other at once.
   ps_shard_actions on_push(const protocol::push& push, value_id value);
-  /// The same for a push that the shell did not map, or could not: the sender is told the state.
-  ps_shard_actions on_unusable_push(const protocol::push& push);
   /// Whether a push is of the step that is applied next.
   bool is_next(const protocol::push& push) const;
-  /// Parts of all gradients of `step` are there, or more of them. Whether its application may begin
-  /// with them, and then the revision of the specification to do it with: from then on it is being
-  /// applied, though the rest and the order to apply() it come later. What it is begun with has the
-  /// bits of what comes (R1).
+  /// Parts of all gradients of `step` are there, or more of them. @returns the revision of the
+  /// specification with which to apply these parts now, or nothing when the step may not begin yet.
+  /// From then on the step is being applied, though the rest, and the order to apply() it, come
+  /// later: the parts have the bits of the whole (R1).
   std::optional<std::uint64_t> begin_early(step_id step);
-  /// `on_the_way`: subtrees of the step it asks for whose gradients the shell is getting, and
-  /// thinks it gets soon.
+  /// `on_the_way`: subtrees of that step whose gradients the shell is fetching and expects soon.
   ps_shard_actions on_pull(const protocol::pull& pull,
                            const std::vector<protocol::slot_range>& on_the_way = {});
   ps_shard_actions on_directory(const protocol::directory& directory);
@@ -60,10 +64,10 @@ public:
   ps_shard_actions on_go_on(const protocol::go_on& order);
   ps_shard_actions on_probe(const protocol::probe& question);
 
-  // from its own process
-  /// It is to end, for the next start of it to be elsewhere: without a log once its version is
-  /// committed, so that no step is done again (R37).
-  ps_shard_actions on_leave();
+  // from the agent, again and again
+  /// Whether it is to end, for the next start of it to be elsewhere: without a log once its version
+  /// is committed, so that no step is done again (R37). When it is not any more it goes on at once.
+  ps_shard_actions on_move(bool is_wanted);
 
   // from its shell
   ps_shard_actions on_measured(step_id step, norm_partials partials);
@@ -73,22 +77,23 @@ public:
   /// several steps when they were written as a group.
   ps_shard_actions on_committed(version_id version);
   /// The snapshot of `version`, and in `every_step` the log up to it, is synced; on_committed()
-  /// came before.
-  ps_shard_actions on_snapshot_durable(version_id version);
+  /// came before. Of one that was ordered on a timeline that was left nothing is concluded (R16).
+  ps_shard_actions on_snapshot_durable(timeline_id of, version_id version);
   /// It could not be written; training goes on without it. One that must be is ordered again by
   /// on_tick().
-  ps_shard_actions on_snapshot_failed(version_id version);
+  ps_shard_actions on_snapshot_failed(timeline_id of, version_id version);
   /// perform_rewind is done. `loaded` as after an opening of the store.
   ps_shard_actions on_rewound(loaded_standing loaded);
   /// Periodic, e.g. every 100 ms: repeats what may have been lost between shards (R12), and failed
   /// snapshots.
   ps_shard_actions on_tick();
 
-  /// Where it stands; `parameters` is filled in by the shell.
+  /// Where the shard stands; the shell fills in `parameters`.
   protocol::shard_state state() const;
-  /// For the dispatcher; `sequence`, metrics, times and bytes are filled in by the shell.
+  /// The status for the dispatcher; the shell fills in `sequence`, metrics, times and bytes.
   protocol::shard_status status(std::uint64_t probe = 0) const;
   timeline_id timeline() const { return pipeline_.plan().timeline(); }
+  const shard_move& moving() const { return *move_; }
   /// Whether it can hand out the snapshot of `version` for an evaluation (R17).
   bool has_snapshot(timeline_id timeline, version_id version) const;
 
@@ -96,10 +101,16 @@ private:
   std::shared_ptr<const ps_shard_core_config> config_;
   bool fenced_ = false;
   bool rewinding_ = false;
-  bool leaves_ = false;
   bool has_contribution_to_tell_ = false;
   worker_starts starts_;
+  std::shared_ptr<shard_move> move_ = std::make_shared<shard_move>();
   step_pipeline pipeline_;
 };
+
+/// It stands still, to move, until its version is committed.
+inline bool waits_for_store(const ps_shard_core& core) {
+  const auto at = core.state();
+  return core.moving().stands_still && at.committed < at.applied;
+}
 
 } // namespace dlrun::ps_shard

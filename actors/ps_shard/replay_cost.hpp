@@ -9,9 +9,9 @@
 
 namespace dlrun::ps_shard {
 
-/// Pure. A shard that comes back reads and verifies all of its log, and makes what is above its
-/// newest snapshot again. Measured: a step takes about half as long to verify as to apply, and up
-/// to half as long again to replay.
+/// Pure: estimates how long a PS shard takes to come back. It reads and verifies all of its log,
+/// and makes the steps above its newest snapshot again. Measured: verifying a step takes about half
+/// as long as applying it, and replaying it up to half as long again.
 class replay_cost {
 public:
   /// A step took this long to apply.

@@ -51,10 +51,12 @@ void shard_reports::report_status() {
 
 void shard_reports::report_alive() {
   const auto applied = asked_.applied();
+  const auto copy = asked_.copy();
   const protocol::heartbeat beat{.role = context_.role,
                                  .self = context_.self,
                                  .state = !dispatcher_                             ? "starting"
                                           : stalls_.is_stalled()                   ? "disk-full"
+                                          : copy.is_moving                         ? "moving"
                                           : applied.value == context_.job->steps() ? "done"
                                                                                    : "training",
                                  .step = applied.value,
@@ -63,7 +65,7 @@ void shard_reports::report_alive() {
                                  .metrics = metrics().value_or(protocol::training_metrics{}),
                                  .store = store_ ? store_->standing() : protocol::store_standing{},
                                  .restorable = store_ ? store_->restorable() : protocol::version_set{},
-                                 .copy = asked_.copy()};
+                                 .copy = copy};
   heartbeat_sender_.send_for_answer<protocol::coordinator_location>(
       self_, context_.agent, beat, [this](const auto& location) { asked_.located(location); });
 }

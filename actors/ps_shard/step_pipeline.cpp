@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <dlrun/check.hpp>
+#include <utility>
 
 namespace dlrun::ps_shard {
 
@@ -28,14 +29,16 @@ void order_snapshot(version_id version, version_book& versions, const ledger& ap
 
 } // namespace
 
-step_pipeline::step_pipeline(std::shared_ptr<const ps_shard_core_config> config)
+step_pipeline::step_pipeline(std::shared_ptr<const ps_shard_core_config> config,
+                             std::shared_ptr<shard_move> move)
     : config_(std::move(config))
     , plan_(config_)
     , open_(config_->slots_of, first_own_value, config_->bug)
     , norms_(config_->self, config_->ps_shards, norm_steps(config_->early_publish_bound),
              config_->combine_norms)
     , versions_(named_snapshots(*config_))
-    , gate_(config_->gates) {
+    , gate_(config_->gates)
+    , move_(std::move(move)) {
   DLRUN_CHECK(config_->early_publish_bound >= 1, "a bound of 0 publishes nothing");
   DLRUN_CHECK(config_->snapshots_in_work_max >= 1, "a pool for no snapshot at all");
 }
@@ -72,7 +75,7 @@ bool step_pipeline::take(const protocol::push& push, value_id value, ps_shard_ac
   const bool is_new = !open_.holds(push.step, push.slots);
   if (is_new) open_.insert(push.step, push.slots, value, out);
   apply_next(out);
-  if (stands_still_) stand_still(out);
+  stand_still(out);
   return is_new;
 }
 
@@ -137,7 +140,7 @@ bool step_pipeline::may_apply(step_id step) const {
       versions_.is_wanted(version_after(step)) && versions_.in_work() >= config_->snapshots_in_work_max;
   const bool is_held =
       !gate_.may_reach(version_after(step)) && !is_planted(config_->bug, planted_bug::no_gate);
-  return !too_far && !pool_is_full && !is_held && !stands_still_;
+  return !too_far && !pool_is_full && !is_held && !move_->stands_still;
 }
 
 void step_pipeline::apply_root(step_id step, std::uint64_t coupled, ps_shard_actions& out) {
@@ -173,7 +176,7 @@ void step_pipeline::on_applied(step_id step, protocol::duration took, ps_shard_a
   out.emplace_back(publish{});
   if (versions_.is_wanted(applied_)) order_snapshot(applied_, versions_, ledger_, out);
   apply_next(out);
-  if (stands_still_) stand_still(out);
+  stand_still(out);
 }
 
 void step_pipeline::on_committed(version_id version, ps_shard_actions& out) {
@@ -202,7 +205,7 @@ void step_pipeline::on_snapshot_durable(version_id version, ps_shard_actions& ou
     if (!halted_) out.emplace_back(publish{});
   }
   DLRUN_CHECK(committed_ >= version, "a snapshot of version {} is durable before the log up to it", version);
-  if (stands_still_) stand_still(out);
+  stand_still(out);
 }
 
 // ---- standing still
@@ -211,8 +214,9 @@ void step_pipeline::on_snapshot_durable(version_id version, ps_shard_actions& ou
 /// needs the one before any more, nor its norm (R8, R12). And others are a version ahead at most:
 /// of the step that it lacks then workers keep the gradients (R10).
 void step_pipeline::stand_still(ps_shard_actions& out) {
-  stands_still_ = true;
-  if (applying_ || halted_) return;
+  if (!move_->is_wanted || halted_) return;
+  move_->stands_still = move_->stands_still || !versions_.has_in_work(move_->begun_before);
+  if (!move_->stands_still || applying_) return;
   if (committed() < applied_) {
     if (!versions_.is_in_work(applied_) && versions_.in_work() < config_->snapshots_in_work_max)
       order_snapshot(applied_, versions_, ledger_, out);
@@ -231,7 +235,7 @@ void step_pipeline::order_missing_snapshots(ps_shard_actions& out) {
   for (const auto version : versions_.missing(applied_, at_hand))
     if (versions_.in_work() < config_->snapshots_in_work_max)
       order_snapshot(version, versions_, ledger_, out);
-  if (stands_still_) stand_still(out);
+  stand_still(out);
 }
 
 void step_pipeline::repeat_norms(ps_shard_actions& out) const {

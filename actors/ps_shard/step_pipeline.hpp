@@ -5,6 +5,7 @@
 #include "actors/ps_shard/evaluation_gate.hpp"
 #include "actors/ps_shard/help_offers.hpp"
 #include "actors/ps_shard/ledger.hpp"
+#include "actors/ps_shard/move_order.hpp"
 #include "actors/ps_shard/norm_exchange.hpp"
 #include "actors/ps_shard/open_steps.hpp"
 #include "actors/ps_shard/replay_cost.hpp"
@@ -23,7 +24,7 @@ namespace dlrun::ps_shard {
 /// before, and begins nothing. What is to be done goes into `out`.
 class step_pipeline {
 public:
-  explicit step_pipeline(std::shared_ptr<const ps_shard_core_config> config);
+  step_pipeline(std::shared_ptr<const ps_shard_core_config> config, std::shared_ptr<shard_move> move);
 
   /// It stands at what was loaded, and is not halted.
   void restart(loaded_standing&& restored);
@@ -47,8 +48,9 @@ public:
   void on_applied(step_id step, protocol::duration took, ps_shard_actions& out);
   void on_committed(version_id version, ps_shard_actions& out);
   void on_snapshot_durable(version_id version, ps_shard_actions& out);
-  /// R37: it begins no step any more, and ends when its version is committed and nobody needs the
-  /// one before. `snapshots` only.
+  /// R37: while a move is wanted it trains on until snapshots that were begun before are committed,
+  /// so that it has to wait for one or two at most; then it begins no step any more, and ends when
+  /// its version is committed and nobody needs the one before. `snapshots` only.
   void stand_still(ps_shard_actions& out);
   /// R17: orders the snapshots that a crash cut short, or that failed.
   void order_missing_snapshots(ps_shard_actions& out);
@@ -85,7 +87,6 @@ private:
   version_id committed_;
   bool serves_previous_ = false;
   bool halted_ = false;
-  bool stands_still_ = false;
   open_steps open_; ///< of the step that is being applied too: what comes late is seen to be there
   std::optional<step_id> applying_;
   bool is_early_ = false;               ///< of that step: apply is not ordered yet
@@ -96,6 +97,7 @@ private:
   evaluation_gate gate_;
   ledger ledger_;
   replay_cost replay_;
+  std::shared_ptr<shard_move> move_; ///< of the core
 };
 
 } // namespace dlrun::ps_shard

@@ -65,16 +65,16 @@ void store_copy::on_logged(version_id version) {
   sender_->pump();
 }
 
-void store_copy::on_snapshot(version_id version) {
-  if (!context_.job->keeps_copies()) return told_.snapshot_durable(version);
-  take(book_.on_snapshot(version));
+void store_copy::on_snapshot(timeline_id timeline, version_id version) {
+  if (!context_.job->keeps_copies()) return told_.snapshot_durable(timeline, version);
+  take(book_.on_snapshot(timeline, version));
   sender_->pump();
 }
 
 void store_copy::take(const released_versions& news) {
   wait_.on_tick(waits(), common::now());
   if (news.committed) told_.committed(*news.committed);
-  for (const auto version : news.snapshots) told_.snapshot_durable(version);
+  for (const auto version : news.snapshots) told_.snapshot_durable(book_.timeline(), version);
 }
 
 /// Nothing goes out before a copy that an earlier start counted has what this one begins with, or
@@ -162,7 +162,8 @@ void store_copy::on_tick() {
 }
 
 protocol::copy_word store_copy::word() const {
-  protocol::copy_word said{.is_known = store_ && !begins_with_, .counted = book_.counted()};
+  protocol::copy_word said{
+      .is_known = store_ && !begins_with_, .counted = book_.counted(), .progress = wait_.news()};
   said.is_silent = said.counted.value != 0 && wait_.is_too_long(common::now());
   if (const auto& newest = book_.newest_standing()) {
     said.keeper = newest->incarnation;

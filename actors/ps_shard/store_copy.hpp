@@ -29,7 +29,7 @@ public:
     std::function<void(const loaded_standing& restored)> settled;
     // For the core, when every store that counts has it.
     std::function<void(version_id)> committed;
-    std::function<void(version_id)> snapshot_durable;
+    std::function<void(timeline_id, version_id)> snapshot_durable;
   };
 
   /// `context` outlives this.
@@ -43,14 +43,14 @@ public:
 
   // the own store
   void on_logged(version_id version);
-  void on_snapshot(version_id version);
+  void on_snapshot(timeline_id timeline, version_id version);
   // the agent, and the keeper
   void on_keeper(const protocol::keeper_place& place);
   void on_standing(const protocol::copy_standing& standing);
   void on_down(const caf::actor_addr& gone);
   void on_tick();
 
-  /// For the agent.
+  /// For the agent. Its progress is how often the copy has got further.
   protocol::copy_word word() const;
 
 private:

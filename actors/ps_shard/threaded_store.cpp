@@ -159,9 +159,9 @@ void threaded_store::take_snapshot(snapshot_order order) {
                              : write(order);
     if (order.image) order.image->abandon();
     if (written)
-      events_.snapshot_durable(order.version);
+      events_.snapshot_durable(order.timeline, order.version);
     else
-      events_.snapshot_failed(order.version, written.error());
+      events_.snapshot_failed(order.timeline, order.version, written.error());
   });
 }
 

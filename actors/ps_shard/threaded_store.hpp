@@ -17,9 +17,10 @@ namespace dlrun::ps_shard {
 /// What the threads of a store tell; called on them.
 struct threaded_store_events {
   step_log_events log;
-  std::function<void(version_id)> snapshot_durable;
+  /// As ordered on that timeline, which may have been left meanwhile.
+  std::function<void(timeline_id, version_id)> snapshot_durable;
   /// A snapshot failed; training goes on without it.
-  std::function<void(version_id, const error&)> snapshot_failed;
+  std::function<void(timeline_id, version_id, const error&)> snapshot_failed;
 };
 
 /// State of one version, on its way to a snapshot.

@@ -8,8 +8,8 @@
 
 namespace dlrun::ps_shard {
 
-/// Pure. All gradients of a PS shard are of one size, and those that come over one link share it:
-/// so the others tell how long one may take.
+/// Pure: says when a gradient from another host is late. All gradients of a PS shard have one size,
+/// and those that come over one link share it, so each tells how long another may take.
 class transfer_times {
 public:
   /// One has arrived. One that was late counts twice as long as usual at most, so that lateness

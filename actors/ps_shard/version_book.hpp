@@ -27,6 +27,13 @@ public:
   std::vector<version_id> planned(version_id applied) const;
   std::size_t in_work() const { return in_work_.size(); }
   bool is_in_work(version_id version) const { return in_work_.contains(version); }
+  /// Those up to that version; nothing: none.
+  bool has_in_work(std::optional<version_id> up_to) const {
+    return up_to && !in_work_.empty() && *in_work_.begin() <= *up_to;
+  }
+  std::optional<version_id> newest_in_work() const {
+    return in_work_.empty() ? std::nullopt : std::optional(*in_work_.rbegin());
+  }
 
   /// A dispatcher asks for a snapshot of a version that is not passed yet. Of many the lowest
   /// count.

@@ -8,8 +8,8 @@
 
 namespace dlrun::worker {
 
-/// Of each PS shard the newest start that has spoken is asked for a doorbell, one attempt at a
-/// time. Pure.
+/// Pure: decides when to ask a PS shard for a doorbell: the newest start that has spoken, one
+/// attempt at a time.
 class doorbell_attempts {
 public:
   /// From the end of an attempt to the next, whatever came of the first: what is lost, or refused,

@@ -13,20 +13,20 @@ namespace dlrun::worker {
 
 // ---- what the shell must do; in the order given
 
-/// Get the shard's parameters of that version into memory, then call on_part(). May be asked for
-/// again while it is under way; what cannot be had now is asked for with the next order.
+/// Get the shard's parameters of that version into memory, then call on_part(). The core may ask
+/// again while this is under way, and asks again with the next order when it failed.
 struct get_snapshot_part {
   ps_shard_id shard;
   protocol::evaluate of;
   bool operator==(const get_snapshot_part&) const = default;
 };
-/// All parts are in memory: evaluate, beside whatever else is computed, then call on_result(),
-/// always. No part is asked for before that.
+/// All parts are in memory: evaluate, beside whatever else is computed, then always call
+/// on_result(). The core asks for no part before that.
 struct run_evaluation {
   protocol::evaluate of;
   bool operator==(const run_evaluation&) const = default;
 };
-/// What is being evaluated is wanted no more: end it soon. on_result() still follows.
+/// The evaluation under way is no longer wanted: end it soon, and still call on_result().
 struct cancel_evaluation {
   bool operator==(const cancel_evaluation&) const = default;
 };
@@ -39,8 +39,9 @@ struct send_evaluated {
 using evaluation_action = std::variant<get_snapshot_part, run_evaluation, cancel_evaluation, send_evaluated>;
 using evaluation_actions = std::vector<evaluation_action>;
 
-/// Pure. It remembers one order, the newest: a dispatcher repeats what it wants until it has the
-/// result, so nothing here is repeated by timer, and everything may be lost.
+/// Pure: decides how a worker evaluates a version. It remembers the newest order only. A dispatcher
+/// repeats its order until it has the result, so nothing here needs a timer, and any message may be
+/// lost.
 class evaluation_core {
 public:
   explicit evaluation_core(std::uint32_t ps_shards)
@@ -50,11 +51,11 @@ public:
   evaluation_actions on_order(const protocol::evaluate& order, timeline_id current);
   /// The part of `shard` for `of` is in memory.
   evaluation_actions on_part(ps_shard_id shard, const protocol::evaluate& of);
-  /// The evaluation has ended; nothing came of it when there is no result.
+  /// The evaluation has ended; without a result it failed or was cancelled.
   evaluation_actions on_result(const std::optional<protocol::evaluated>& result);
 
   bool is_running() const { return running_; }
-  /// Whether a part of that version is wanted: it may be written to the memory of the parts.
+  /// Whether this part is wanted, so that the shell may write it to the memory of the parts.
   bool wants(ps_shard_id shard, const protocol::evaluate& of) const;
 
 private:

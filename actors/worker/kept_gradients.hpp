@@ -13,8 +13,8 @@
 
 namespace dlrun::worker {
 
-/// The subtrees of slots whose gradients are kept until all PS shards are past them (R9, R10);
-/// within a step they are disjoint. Their values are in the shell. Pure.
+/// Pure: knows the subtrees of slots whose gradients the worker keeps until all PS shards are past
+/// them (R9, R10). Within a step they are disjoint. The shell has their values.
 class kept_gradients {
 public:
   using key = std::pair<step_id, protocol::slot_range>;

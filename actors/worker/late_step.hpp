@@ -12,9 +12,9 @@
 
 namespace dlrun::worker {
 
-/// Pure. The division of slots has it that nobody waits for longer than one of his slots takes; so
-/// a step is late when a worker has waited for that, and for a quarter of the step beside: measured
-/// speeds are off by that much.
+/// Pure: says whether the open step is late. Slots are divided such that no worker waits for longer
+/// than one of its slots takes. So a step is late when a worker has waited that long, and a quarter
+/// of the step beside, since measured speeds are off by that much.
 class late_step {
 public:
   /// It works on `step` now. Idempotent.

@@ -11,8 +11,9 @@
 
 namespace dlrun::worker {
 
-/// At most one fetch a shard is under way, whatever happens meanwhile. One that failed is not asked
-/// for again before the shard moves or some time has passed. Pure.
+/// Pure: knows which parts of which versions are in memory, and decides what to fetch. At most one
+/// fetch a shard is under way. A failed fetch is repeated once the shard has moved on or some time
+/// has passed.
 class parameter_parts {
 public:
   /// A fetch that failed may be asked for again after `retry_after`.

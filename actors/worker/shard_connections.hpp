@@ -9,9 +9,9 @@
 
 namespace dlrun::worker {
 
-/// Follows the directory: of each PS shard the newest start that has joined is connected to, once.
-/// An attempt that failed is made again, and a connection that was lost, for as long as no newer
-/// start is named; only that ends it. Pure.
+/// Pure: decides to which start of each PS shard to connect. It follows the directory and connects
+/// once to the newest start that has joined. It repeats a failed attempt, and renews a lost
+/// connection, until the directory names a newer start.
 class shard_connections {
 public:
   /// It is tried again `retry_after` after an attempt failed, or a connection was lost.

@@ -11,7 +11,7 @@
 
 namespace dlrun::worker {
 
-/// The newest word of every PS shard, on one timeline (rule R3). Pure.
+/// Pure: keeps the newest state that each PS shard has told, all on one timeline (rule R3).
 class shard_standings {
 public:
   struct standing {

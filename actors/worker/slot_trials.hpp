@@ -15,10 +15,11 @@ struct slot_trial {
   std::uint32_t blamed = 0;           ///< the record that is left out when it kills
 };
 
-/// First each record alone: as much arithmetic as the slot, and one death for each record that
-/// kills. Then, where `suspect` says that records kill together, ever more of them: the last that
-/// joined is left out. The whole of `records`, which comes after, is no trial. `records`: those
-/// that are not left out yet, ascending. Pure: same arguments, same trials.
+/// Pure: the trials of a suspect slot. First each record alone: together as much arithmetic as the
+/// slot, and one death for each record that kills. Then, where `suspect` says that records kill
+/// together, more and more of them: when a death follows, the record that was added last is left
+/// out. The whole of `records`, which follows, is no trial. `records`: those that are not left out
+/// yet, ascending.
 std::vector<slot_trial> trials_of(const protocol::suspect_slot& suspect,
                                   const std::vector<std::uint32_t>& records,
                                   protocol::planted_bug bug = protocol::planted_bug::none);

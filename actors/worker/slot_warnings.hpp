@@ -8,7 +8,7 @@
 
 namespace dlrun::worker {
 
-/// What of a subtree is left out of the training, and what is to be tried first. Pure.
+/// Pure: says what of a subtree is left out of the training, and what has to be tried first.
 class slot_warnings {
 public:
   /// Of the timeline that the worker is on. Sorted.

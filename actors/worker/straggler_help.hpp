@@ -10,7 +10,7 @@
 
 namespace dlrun::worker {
 
-/// Pure.
+/// Pure: decides when a worker asks for slots of others, and which of them it computes.
 class straggler_help {
 public:
   /// It works on `step` now. Idempotent.

@@ -13,9 +13,9 @@
 
 namespace dlrun::worker {
 
-/// Pure. A worker that was asked to leave begins no step any more. Of one in which it has begun it
-/// finishes its share: nobody waits for the others to notice, and the step is complete also when
-/// there are no others.
+/// Pure: the worker's share of each step. A worker that was asked to leave begins no further step,
+/// but finishes its share of the step that it has begun: so no step waits until the others notice,
+/// and the step gets complete even if there are no others.
 class work_share {
 public:
   explicit work_share(std::function<std::uint32_t(step_id)> slots_of_step)

@@ -23,8 +23,9 @@
 
 namespace dlrun::worker {
 
-/// Opens what the worker computes with, enters the job, and joins its parts: each message goes to
-/// the part that it is for, and each action of the core to the part that does it.
+/// The shell of a worker: opens data, device and memory, enters the job, hands each message to the
+/// part that it is for, and each action of the core to the part that carries it out. Runs on the
+/// thread of the sockets; its compute thread may enter it.
 class worker_state {
 public:
   struct holder {

@@ -17,9 +17,8 @@
 
 namespace dlrun::worker {
 
-/// What each message means, and what comes of it. Pure: same calls, same answers; no clock, no
-/// socket, no thread. Values (parameters, gradients) stay in the shell, named by (shard, version)
-/// and (step, slots).
+/// Pure: decides what a worker connects to, fetches, computes, pushes and keeps. Parameters and
+/// gradients stay in the shell; the core names them by (shard, version) and (step, slots).
 ///
 ///   directory ──> shard_connections ──> connect, pull
 ///   shard_state ──> shard_standings ──> open_step ──> fetch ──> parameter_parts
@@ -30,23 +29,23 @@ class worker_core {
 public:
   explicit worker_core(worker_core_config config);
 
-  /// A shard said where it stands. Older timelines and incarnations are ignored, a newer
-  /// incarnation replaces what was known, downwards too (R3); a newer timeline voids everything
+  /// A shard says where it stands. States of older timelines and incarnations are ignored, a newer
+  /// incarnation replaces what was known, downwards too (R3), a newer timeline voids everything
   /// (R2).
   worker_actions on_shard_state(const protocol::shard_state& state, protocol::time_point now);
 
   worker_actions on_connected(ps_shard_id shard, incarnation start, protocol::time_point now);
   worker_actions on_unconnected(ps_shard_id shard, incarnation start, protocol::time_point now);
 
-  /// A fetch ended.
+  /// The fetch `order` has ended.
   worker_actions on_part(const fetch_part& order, fetch_outcome outcome, protocol::time_point now);
 
-  /// A computation ended; the shell keeps its gradient until it is told to forget it, which may be
-  /// at once.
+  /// A computation has ended. The shell keeps its gradient until it is told to forget it, which may
+  /// be in the actions of this call.
   worker_actions on_computed(timeline_id timeline, step_id step, protocol::slot_range slots,
                              protocol::time_point now);
 
-  /// A computation came to nothing: a part that it read in place was written over.
+  /// A computation is void: parameters that it read in place were overwritten.
   worker_actions on_overwritten(timeline_id timeline, step_id step, protocol::slot_range slots,
                                 protocol::time_point now);
 
@@ -56,12 +55,13 @@ public:
   worker_actions on_fenced(const protocol::fenced& message, protocol::time_point now);
   /// The dispatcher looks for gradients (R14). Answered at once.
   worker_actions on_probe(const protocol::probe& question, protocol::time_point now);
-  /// It is to leave (R33): exit_left follows once nobody needs what it keeps any more.
+  /// The worker is asked to leave (R33): exit_left follows once nobody needs a gradient that it
+  /// keeps.
   worker_actions on_leave(protocol::time_point now);
   /// To be called every `repeat_after` or sooner, and when a `wake` says so.
   worker_actions on_tick(protocol::time_point now);
 
-  /// Whether on_directory() has heard of none that is newer.
+  /// Whether on_directory() has heard of no newer directory.
   bool is_newest(const protocol::directory& directory) const;
   timeline_id timeline() const { return timeline_; }
   /// The step it works on: the lowest version any shard stands at (R6); empty before every shard
@@ -69,7 +69,7 @@ public:
   std::optional<step_id> open_step() const;
   /// True when every shard stands at version N.
   bool trained() const;
-  /// What the dispatcher hears of it, but for the figures of the work that was done.
+  /// The status for the dispatcher, without the figures of the work done.
   protocol::worker_status status() const;
 
 private:

@@ -77,8 +77,9 @@ struct step_times {
 
 /// As in the specification; `auto` is resolved.
 struct durability_used {
-  std::string log;  ///< every_step, snapshots or off
-  std::string sync; ///< process or power
+  std::string log;            ///< every_step, snapshots or off
+  std::string sync;           ///< process or power
+  std::uint32_t replicas = 1; ///< stores of each PS shard, on as many hosts
 };
 
 /// Loss and metrics of the last version on the validation data.

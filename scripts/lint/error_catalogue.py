@@ -22,7 +22,7 @@ NOT_SAID = ("tests/", "benchmarks/", "examples/")
 FOREIGN = ("The following argument was not expected", "Run with --help for more information", "end of sequence flow not found",
            "incorrect data check", "IDAT", "IO error", "While appending to file", "Corruption", "checksum mismatch in file", "modified",
            "Failed to connect to", "etcdserver: too many operations in txn request", "cannot open shared object file",
-           "Forbidden", "Error from server", "is forbidden: violates PodSecurity", "Unable to connect to the server: dial tcp",
+           "Forbidden", "Error from server", "is forbidden", "is forbidden: violates PodSecurity", "Unable to connect to the server: dial tcp",
            "i/o timeout", "etcdserver: request timed out", "Pending, ImagePullBackOff: no such image", "Succeeded")
 
 LITERALS = re.compile(r'"(?:\\.|[^"\\\n])*"(?:\s*"(?:\\.|[^"\\\n])*")*')

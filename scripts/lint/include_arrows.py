@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """Include arrows: who may know whom.
 
-cli > runtime > observability > actors/<role> > inference > actors/protocol, actors/link, actors/common > engine, weights, data, transport, persistence, security, kernels, job > base > include, proto.
+cli > runtime > observability > actors/<role> > inference > actors/protocol, actors/link, actors/common > engine, weights, data, transport, persistence, security, kubernetes, kernels, job > base > include, proto.
 - An arrow points down or stays on its level; folders of one level form no cycle; roles never include one another.
 - CAF stays in the actors and in what starts them: neither what is below them nor observability includes it, directly or through
   another header.
@@ -16,7 +16,7 @@ import sys
 
 from lint_common import cpp_files, finding, finish, include_graph, parser, read, resolve_include, without_comments
 
-LEVELS = {"include": 0, "proto": 0, "base": 1, "engine": 2, "data": 2, "transport": 2, "persistence": 2, "security": 2, "kernels": 2, "job": 2, "weights": 2,
+LEVELS = {"include": 0, "proto": 0, "base": 1, "engine": 2, "data": 2, "transport": 2, "persistence": 2, "security": 2, "kernels": 2, "job": 2, "weights": 2, "kubernetes": 2,
           "actors/protocol": 3, "actors/link": 3, "actors/common": 3, "inference": 4, "observability": 6, "runtime": 7, "cli": 8}
 ROLE_LEVEL = 5
 MAY_INCLUDE_CAF = ("runtime", "cli")  # beside the actors

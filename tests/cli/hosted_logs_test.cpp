@@ -4,6 +4,7 @@
 #include "actors/agent/event_json.hpp"
 #include "actors/agent/log_files.hpp"
 #include "cli/log_lines.hpp"
+#include "job/run_layout.hpp"
 #include "tests/data/files.hpp"
 
 #include <fstream>
@@ -86,7 +87,7 @@ protected:
   }
   void root_is_killed() {
     root.is_there = false;
-    std::ofstream{folder.path() / agent::agent_file};
+    std::ofstream{folder.path() / run_layout::agent};
   }
   static std::vector<std::string> all(host_log& log) {
     std::vector<std::string> lines;

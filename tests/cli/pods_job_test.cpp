@@ -114,6 +114,7 @@ TEST_F(pods_job_test, refuses_what_pods_do_not_have_and_names_key_and_way_out) {
   wanted.hosts_min = 1;
   EXPECT_THAT(problem("/data/r.npy", "durability: {log: every_step, replicas: 2}\n"),
               AllOf(HasSubstr("durability.replicas"), HasSubstr("--hosts-min 2")));
+  EXPECT_EQ(problem("/data/r.npy"), "") << "of itself it has copies where there are two";
   wanted.hosts_min = 2;
   EXPECT_EQ(problem("/data/r.npy", "durability: {log: every_step, replicas: 2}\n"), "");
 }

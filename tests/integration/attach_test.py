@@ -7,7 +7,7 @@ import subprocess
 import small_data
 from bench_case import bench_case, main
 from detached_jobs import attachment, detached_job, wait_for_absent_host, write_absent_hosts
-from dlrun_job import PATIENCE_S, all_run, running_job
+from dlrun_job import PATIENCE_S, all_run, running_job, wait_until
 
 ENDLESS = 100000
 EPOCHS = 12
@@ -98,8 +98,13 @@ class detaches(attach_case):
             one = self.attach(job)
             one.wait_for("step")
             job.send_signal(job.root.pid, signal.SIGSTOP)
+            silent = self.attach(job)
+            wait_until(lambda: "does not answer; waiting for it" in silent.complaints(), "it says so")
             self.assertEqual(one.interrupt(), INTERRUPTED)
             job.send_signal(job.root.pid, signal.SIGCONT)
+            wait_until(lambda: "answers again" in silent.complaints(), "it says so")
+            silent.wait_for("step")
+            self.assertEqual(silent.interrupt(), INTERRUPTED)
             job.wait_for_step(job.try_status()["step"] + 10)
 
     def test_while_the_job_has_not_begun(self):

@@ -59,7 +59,7 @@ def _(at):
     return listed(at, HERE, {"name": "beta", "address": "203.0.113.9"}, start=["sssh", "{host}"])
 
 
-@case("copies on more hosts than there are", "folder", "durability.replicas", "2 stores", "--hosts", "let it be 1")
+@case("copies on more hosts than there are", "folder", "durability.replicas", "2 stores", "--hosts", "let it be auto")
 def _(at):
     copied = ("durability.log=every_step", "durability.replicas=2")
     return [at.job(at.spec(), *copied)[0], *listed(at, HERE, overrides=copied)[:1]]

@@ -222,6 +222,11 @@ def _(at):
     return at.job(at.spec(), "durability.log=every_step", "durability.replicas=3")
 
 
+@case("a word for the number of copies that is none", "spec", "durability.replicas", "expected one of", "auto", '"autos"', "did you mean")
+def _(at):
+    return at.job(at.spec(), "durability.replicas=autos")
+
+
 @case("copies of what is not the same to the bit", "spec", "durability.replicas", "leave cluster.determinism at strict")
 def _(at):
     return at.job(at.spec(), "durability.log=every_step", "durability.replicas=2", "cluster.determinism=relaxed")

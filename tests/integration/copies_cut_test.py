@@ -1,4 +1,4 @@
-"""durability.replicas: 2: the hosts of a PS shard and of its copy reach the root, and not each other."""
+"""Copies: the hosts of a PS shard and of its copy reach the root, and not each other."""
 
 from bench_case import main
 from copies_case import copies

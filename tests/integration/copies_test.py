@@ -1,12 +1,14 @@
-"""durability.replicas: 2: hosts are lost with their disks, and nothing that was committed is computed again."""
+"""Hosts are lost with their disks, and nothing that was committed is computed again, in jobs that say nothing of copies."""
 
 import json
 
 import small_disks
 from bench_case import main
-from copies_case import copies
+from copies_case import STEP, copies
 from dlrun_job import wait_until
 from hosts_case import PS_SHARDS
+
+BAD_INPUT, INTERRUPTED = 2, 130
 
 
 class a_lost_host(copies):
@@ -125,6 +127,62 @@ class a_copy_of_snapshots(a_copy):
 
 class a_run_without_a_log_that_goes_on(a_run_that_goes_on):
     log = "snapshots"
+
+
+class the_number_of_stores(copies):
+    def wait_and_stop(self, job):
+        """At STEP; without haste, since nothing of it is to be seen."""
+        job.wait_for_step(STEP)
+        self.assertEqual(job.ask("stop")[0], 0)
+        self.assertEqual(job.wait_end(), INTERRUPTED, job.output())
+        return job.report()["durability"]["replicas"]
+
+    def expect_two(self, job, times=1):
+        self.assertEqual(job.output().count("\ndurability.replicas: auto is 2: the job begins with 3 hosts, "), times, job.output())
+        self.assertIn("costs no committed step", job.output())
+        self.assertNotIn("degraded", job.output())
+
+    def test_is_two_on_several_hosts_and_that_is_said_with_the_reason(self):
+        job, spec = self.begin()
+        report = self.expect_same_bits(job, spec)
+        self.expect_two(job)
+        self.assertEqual(report["durability"]["replicas"], 2)
+        self.assertIn("replicas: auto", (job.run_dir / "spec.yaml").read_text())
+
+    def test_is_one_if_somebody_asks_for_it_and_that_is_a_warning(self):
+        spec = self.small_job()
+        with self.start(spec, ["durability.replicas=1"]) as job:
+            report = self.expect_same_bits(job, spec)
+        self.assertEqual(report["durability"]["replicas"], 1)
+        self.assertIn("dlrun: warning: degraded: with durability.replicas: 1 a host that is lost with its disk", job.output())
+        self.assertNotIn("auto is", job.output().replace("cluster.device: auto is", ""))
+        self.assertEqual([one for one in job.events("role-placed") if one["role"] == "keeper"], [])
+
+    def test_is_for_the_hosts_of_each_resume(self):
+        job, spec = self.begin()
+        self.assertEqual(self.wait_and_stop(job), 2)
+        job.resume()
+        self.assertEqual(self.wait_and_stop(job), 1)
+        self.assertIn("\ndurability.replicas: auto is 1: the job begins with one host", job.output())
+        self.assertIn("; before it was 2\n", job.output())
+        job.resume(options=["--hosts", str(self.list)])
+        job.wait_for(lambda status: {one["state"] for one in self.roles(status, "keeper").values()} == {"whole"}, "the copies are whole")
+        report = self.expect_same_bits(job, spec, may_redo=True)
+        self.assertEqual(report["durability"]["replicas"], 2)
+        self.expect_two(job, times=2)
+
+    def test_that_was_asked_for_is_not_left_out_on_one_host(self):
+        spec = self.unhurried(self.small_job())
+        job = self.start(spec, ["durability.replicas=2"])
+        self.addCleanup(job.__exit__)
+        self.wait_and_stop(job)
+        self.assertNotIn("durability.replicas", job.output())
+        job.resume()
+        self.assertEqual(job.wait_end(), BAD_INPUT, job.output())
+        self.assertIn("let it be auto", job.output().splitlines()[-1])
+        job.resume(overrides=["durability.replicas=auto"])
+        report = self.expect_same_bits(job, spec, may_redo=True)
+        self.assertEqual(report["durability"]["replicas"], 1)
 
 
 class what_is_shown(copies):

@@ -82,6 +82,19 @@ class finds(doctor):
     def test_an_address_of_no_interface_of_the_host(self):
         self.expect_wrong("beta", "address", "10.78.0.99", "10.78.0.2", change=self.host_with(address="10.78.0.99"))
 
+    def test_a_folder_that_a_job_could_not_have(self):
+        taken, no_folder = self.hosts.folder_of("beta") / "taken", self.hosts.folder_of("beta") / "file"
+        taken.mkdir()
+        (taken / "thesis.tex").touch()
+        no_folder.touch()
+        too_long = self.hosts.folder_of("beta") / ("x" * 300)
+        for folder, words in ((taken, ("of no run", "remove it")), (no_folder / "run", ("is no folder",)), (too_long, ("File name too long",))):
+            only = self.expect_wrong("beta", "folder", *words, "name another", change=self.host_with(folder=str(folder)))
+            self.assertEqual(only, {("beta", "folder")})
+        (taken / "run.id").write_text("0123456789abcdef\n")  # as of a run that is resumed
+        code, _ = self.examine(self.host_with(folder=str(taken)))
+        self.assertEqual(code, WELL, self.said)
+
     def test_an_interface_that_the_others_do_not_reach(self):
         inside = self.hosts.namespace("beta")
         net_hosts.ip("-n", inside, "link", "add", "other", "type", "bridge")

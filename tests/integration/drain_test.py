@@ -10,7 +10,7 @@ from bench_case import main
 from copies_case import STEP, copies, newest
 from dlrun_job import all_run, status_of, wait_until
 from etcd_members import no_etcd
-from hosts_case import on_several_hosts
+from hosts_case import on_several_hosts, without_copies
 
 BAD_INPUT = 2
 EPOCHS = 40  # of 63 steps: the job lasts until its pauses end
@@ -28,7 +28,7 @@ class drains(copies):
 
     def begin(self, **cluster):
         spec = self.small_job(epochs=EPOCHS, **{"ps_shards": self.ps_shards, "restart": NO_RESTARTS} | cluster)
-        spec["durability"] = {"log": self.log, "replicas": 2}
+        spec["durability"] = {"log": self.log}
         job = self.start(spec)
         self.addCleanup(job.__exit__)
         job.wait_for_step(STEP)
@@ -130,6 +130,28 @@ class a_host_of_a_job_without_a_log(a_host):
     """Its PS shard stands still until its copy has the version that it stands at."""
 
     log = "snapshots"
+
+    def test_whose_drain_is_undone_while_its_ps_shard_stands_still_keeps_it(self):
+        job, spec = self.begin()
+        [shard] = [index for (role, index), where in self.places(job).items() if (role, where) == ("ps_shard", self.name)]
+
+        def wait_until_it_is(state):
+            job.wait_for(lambda status: self.roles(status, "ps_shard")[shard]["state"] == state, f"its PS shard is {state}")
+
+        workers = [worker["pid"] for worker in self.roles(job.try_status(), "worker").values()]
+        for pid in workers:  # so that the gradients of the next step do not come
+            job.send_signal(pid, signal.SIGSTOP)
+        try:
+            self.assertEqual(self.drain(job)[0], 0)
+            wait_until_it_is("moving")
+            self.assertEqual(self.drain(job, "--undo")[0], 0)
+            wait_until_it_is("training")
+        finally:
+            for pid in workers:
+                job.send_signal(pid, signal.SIGCONT)
+        self.assertEqual(self.places(job)[("ps_shard", shard)], self.name)
+        self.expect_undisturbed(job, spec)
+        self.assertEqual(job.events("role-left"), [])
 
 
 class two_hosts(drains):
@@ -255,7 +277,7 @@ class is_refused(drains):
         self.expect_refused(self.drain(job), "is over", "nothing left")
 
     def test_a_host_with_the_only_store_of_a_ps_shard_and_others_are_emptied(self):
-        job = self.start(spec := self.small_job(epochs=EPOCHS, restart=NO_RESTARTS))
+        job = self.start(spec := without_copies(self.small_job(epochs=EPOCHS, restart=NO_RESTARTS)))
         self.addCleanup(job.__exit__)
         job.wait_until_all_run()
         self.expect_refused(self.drain(job), "has the only store of ps_shard 1", "durability.replicas=2")

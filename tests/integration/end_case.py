@@ -6,7 +6,7 @@ import os
 import signal
 
 from dlrun_job import BEGUN_AT_MOST, all_run, completed_early, job_over, wait_until
-from hosts_case import on_several_hosts
+from hosts_case import on_several_hosts, without_copies
 from service_manager import serviced_job
 
 COMPLETED, FAILED, BAD_USAGE, INTERRUPTED = 0, 1, 2, 130
@@ -16,6 +16,9 @@ LARGE = 600  # bytes of a packet: beats and small messages are smaller, what sto
 
 
 class ends_on_several_hosts(on_several_hosts):
+    def small_job(self, **options):
+        return without_copies(super().small_job(**options))
+
     def begin(self, spec=None, kind=serviced_job):
         """A job that ends soon. @returns it and its specification"""
         spec = spec or self.small_job(orphan_grace_s=GRACE_S)

@@ -13,6 +13,11 @@ WORKERS, PS_SHARDS = 4, 2
 ORPHAN_GRACE_S = 10  # tests that lose a root for good wait so long for the ends of what it ran
 
 
+def without_copies(spec):
+    """So that it is known where the only store of a PS shard is, and what is lost with it."""
+    return spec | {"durability": spec["durability"] | {"replicas": 1}}
+
+
 class on_several_hosts(bench_case):
     host_count = 3
 
@@ -23,7 +28,8 @@ class on_several_hosts(bench_case):
         self.pauses = self.enterContext(paused_runs.pauses(self.bench.folder, SLOT_S))
 
     def small_job(self, epochs=EPOCHS, **options):
-        """It takes its time until `self.pauses.end()`. For a dlrun with the layer of pausing_program.cpp."""
+        """It takes its time until `self.pauses.end()`, and has copies, as it does not say otherwise. For a dlrun with the layer of
+        pausing_program.cpp."""
         spec = small_data.make_spec("mlp_dropout", self.data, epochs=epochs, workers=WORKERS, ps_shards=PS_SHARDS)
         spec["durability"] = {"log": "every_step"}
         spec["cluster"].update({"orphan_grace_s": ORPHAN_GRACE_S} | options)

@@ -7,7 +7,7 @@ import signal
 
 from bench_case import main
 from dlrun_job import wait_until
-from hosts_case import on_several_hosts
+from hosts_case import on_several_hosts, without_copies
 
 BAD_USAGE, INTERRUPTED = 2, 130
 STEP = 20
@@ -16,8 +16,8 @@ STEP = 20
 class resumed_with_hosts(on_several_hosts):
     def begin(self, end, log="every_step"):
         """A job of which `end` is done at STEP, and which has ended then. @returns it and its specification"""
-        spec = self.small_job()
-        spec["durability"] = {"log": log}
+        spec = without_copies(self.small_job())
+        spec["durability"]["log"] = log
         job = self.start(spec)
         self.addCleanup(job.__exit__)
         with job.held_from_step(STEP):
@@ -163,6 +163,23 @@ class is_refused(resumed_with_hosts):
         self.assertLessEqual(set(before) - {"report.json"}, {file.name for file in job.run_dir.iterdir()})
         wait_until(lambda: not self.hosts.processes(self.store_before), "the others have ended")
         self.resume(job, kept)
+        self.assertEqual(self.expect_same_bits(job, spec, may_redo=True)["steps_redone"], 0)
+
+    def test_where_the_job_cannot_run_there_and_nothing_is_changed(self):
+        job, spec = self.begin(self.stop)
+        before = job.contents()
+        elsewhere = json.loads(self.list.read_text())
+        elsewhere["hosts"][1]["address"] = "127.0.0.7"
+        wrong = self.bench.folder / "wrong.yaml"
+        wrong.write_text(json.dumps(elsewhere))
+        for options, word in ((["--set", "cluster.placement=threads", "--hosts", str(self.list)], "cluster.placement"),
+                              (["--set", "durability.replicas=2"], "durability.replicas"),
+                              (["--set", "cluster.workers=2", "--hosts", str(wrong)], "127.0.0.7")):
+            code, told, complaint = job.ask("resume", *options)
+            self.assertEqual((code, told), (BAD_USAGE, ""), complaint)
+            self.assertIn(word, complaint)
+            self.assertEqual(job.contents(), before, "what is refused changes nothing")
+        self.resume(job)
         self.assertEqual(self.expect_same_bits(job, spec, may_redo=True)["steps_redone"], 0)
 
     def test_where_the_folder_of_a_host_is_of_another_run(self):

@@ -83,6 +83,7 @@ class waits_for_hosts(lets_hosts_join):
             self.assertEqual([role for role in status["roles"] if role["pid"] and role["role"] == "worker"], [])
             self.assertIn("hosts: alpha", job.ask("status")[1])
             self.assertIn("it waits for its hosts", job.ask("scale", "--workers", "2")[2])
+            self.assertIn("no role has had a place yet", job.ask("explain")[1])
             self.enrol(job, "beta")
             self.agent("gamma", self.token(job))
             self.expect_same_bits(job, spec)
@@ -233,6 +234,13 @@ class is_refused(lets_hosts_join):
             token = self.token(job)
             self.expect_refused(self.agent("gamma", token), "join.hosts_max", "can still be used")
             self.expect_left_nothing("gamma")
+
+    def test_an_address_that_the_host_has_not_and_the_token_can_still_be_used(self):
+        with self.endless() as job:
+            token = self.token(job)
+            one = self.agent("beta", options=("--token-file", "-", "--address", "10.78.0.77"), token=token)
+            self.expect_refused(one, "--address 10.78.0.77", "10.78.0.2")
+            self.enrol(job, "beta", token)
 
     def test_a_token_that_has_expired_or_is_none(self):
         with self.endless() as job:

@@ -5,105 +5,12 @@ import os
 import secrets
 import signal
 import subprocess
-import threading
 
-import paused_runs
 import played_kubectl
 import small_cluster
-import small_data
 from bench_case import main
 from dlrun_job import output_of, wait_until
-from hosts_case import SLOT_S, UNHURRIED_SLOT_S, on_several_hosts
-
-NAME, HOSTS = "job", 2
-COMPLETED, INTERRUPTED = 0, 130
-GRACE_S = 20
-
-
-class on_pods(on_several_hosts):
-    host_count = 6  # the addresses of a cluster: a pod that replaces another one has its own
-
-    def setUp(self):
-        super().setUp()
-        shared = self.bench.folder / "shared"
-        shared.mkdir()
-        shared.chmod(0o755)
-        self.pauses = self.enterContext(paused_runs.pauses(shared, SLOT_S))
-        self.cluster = self.enterContext(small_cluster.cluster(self.hosts, self.bench.folder / "cluster", self.program, shared))
-
-    def spec_of_pods(self, spec):
-        """With the data where pods find it."""
-        claimed = self.cluster.claim("data")
-        for key in ("records", "labels"):
-            (claimed / key).write_bytes((self.bench.folder / f"train-{key if key == 'labels' else 'images'}").read_bytes())
-        return spec | {"data": {"train": {**self.data, "records": "/data/records", "labels": "/data/labels"}}}
-
-    def words_for(self, verb, spec, *options):
-        file = small_data.write_spec(self.bench.folder / "job.yaml", self.spec_of_pods(spec))
-        return [self.program, verb, str(file), "--image", "dlrun", "--name", NAME, "--hosts", str(HOSTS), "--cpus", "2", "--memory", "2Gi",
-                "--disk", "10Gi", "--data-claim", "data", "--run-claim", "runs", *options]
-
-    def manifests(self, spec, *options):
-        done = subprocess.run(self.words_for("manifests", spec, *options), capture_output=True, text=True)
-        self.assertEqual((done.returncode, done.stderr), (COMPLETED, ""))
-        return done.stdout
-
-    def start(self, spec, *options):
-        """All that `kubectl apply` starts; the hosts first, as it may come."""
-        self.cluster.apply(self.manifests(spec, *options))
-        self.hosts_pods = self.cluster.start(f"{NAME}-hosts")
-        for one in self.hosts_pods:
-            wait_until(lambda one=one: "waits for the root at job:7700" in one.said(), f"{one.name} waits")
-        [self.control] = self.cluster.start(NAME)
-
-    @property
-    def run_dir(self):
-        return self.cluster.claim("runs") / NAME
-
-    def events(self, kind):
-        """All of that kind that there are."""
-        file = self.run_dir / "events.jsonl"
-        found = [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
-        return [one for one in found if one["event"] == kind]
-
-    def status(self):
-        [control] = self.cluster.pods_of(NAME) or [None]
-        if control is None:
-            return {}
-        code, told, _ = control.execute("/usr/local/bin/dlrun", "status", f"/var/lib/dlrun/{NAME}", "--json")
-        return json.loads(told) if code == COMPLETED else {}
-
-    def wait_until_trains(self, beyond=0):
-        """On all its hosts, after that step. @returns the status"""
-        def trains():
-            now = self.status()
-            is_whole = [host["state"] for host in now.get("hosts", [])].count("there") == HOSTS + 1
-            return now if is_whole and now.get("status") == "running" and now["step"] > beyond else None
-
-        return wait_until(trains, "it trains on all pods")
-
-    def expect_complete(self, spec):
-        """Both Jobs come to their ends, and the bits are those of one host."""
-        self.pauses.end()
-        wait_until(lambda: NAME in self.cluster.jobs_over, "the Job is complete")
-        wait_until(lambda: not self.cluster.pods_of(f"{NAME}-hosts"), "the pods of hosts end")
-        self.assertIn(f"{NAME}-hosts", self.cluster.jobs_over)
-        report = json.loads((self.run_dir / "report.json").read_text())
-        self.assertEqual((report["status"], report["samples_missing"], report["samples_duplicated"]), ("completed", 0, 0))
-        self.assertEqual(report["parameters_sha256"], self.undisturbed(spec)["parameters_sha256"])
-        return report
-
-    def expect_ended(self, *pods, before=0):
-        """With the job, after so many other ends. A pod may be asked to end before it hears that the job is over: another one
-        has told that."""
-        for one in pods:
-            self.assertEqual(len(one.exit_codes), before + 1, one.said())
-            self.assertIn(one.exit_codes[-1], (COMPLETED, INTERRUPTED), one.said())
-
-    def unhurried_spec(self):
-        """Of a job to which something happens."""
-        self.pauses.set_all(UNHURRIED_SLOT_S)
-        return self.small_job(orphan_grace_s=GRACE_S)
+from pods_case import COMPLETED, HOSTS, INTERRUPTED, NAME, on_pods
 
 
 class trains(on_pods):
@@ -218,12 +125,6 @@ class kubectl(played_kubectl.played_kubectl):
         super().__init__(folder)
         self.cluster, self.objects = cluster, cluster.objects
 
-    def on_get(self, words, given):
-        name = words[0].partition("/")[2]
-        if name in self.cluster.jobs_over:
-            self.objects["Job", name]["status"] = {"conditions": [{"type": "Complete", "status": "True"}]}
-        return super().on_get(words, given)
-
     def on_apply(self, words, given):
         answer = super().on_apply(words, given)
         if "--dry-run=server" not in words:
@@ -237,20 +138,15 @@ class kubectl(played_kubectl.played_kubectl):
         name = words[0].partition("/")[2]
         if not self.objects["Job", name]["spec"]["suspend"]:
             self.cluster.start(name)
-        else:
-            self.end_pods(name)
+        self.cluster.on_job_changed(name)
         return answer
 
     def on_delete(self, words, given):
         answer = super().on_delete(words, given)
         for word in words:
             if word.startswith("job.batch/"):
-                self.end_pods(word.partition("/")[2])
+                self.cluster.end_pods(word.partition("/")[2])
         return answer
-
-    def end_pods(self, name):
-        for one in self.cluster.pods_of(name):
-            threading.Thread(target=one.delete, daemon=True).start()
 
     def pods_of(self, selector):
         wanted = dict(pair.split("=") for pair in selector.split(",")).items()

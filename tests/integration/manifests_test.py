@@ -90,16 +90,42 @@ class is_restricted(writes_manifests):
             self.assertFalse({"hostNetwork", "hostPID", "hostIPC"} & spec.keys())
             for volume in spec["volumes"]:
                 self.assertEqual(len(volume.keys() & self.VOLUMES), 1, volume)
-            self.assertIs(spec["automountServiceAccountToken"], False)
             [container] = spec["containers"]
             self.assertEqual(container["securityContext"], {"allowPrivilegeEscalation": False, "readOnlyRootFilesystem": True,
                                                            "capabilities": {"drop": ["ALL"]}})
             self.assertFalse([one for one in container.get("ports", ()) if "hostPort" in one])
             self.assertEqual(container["resources"]["requests"], container["resources"]["limits"])
 
+    def test_the_control_pod_alone_has_a_token_which_is_good_for_telling_how_its_job_ends(self):
+        objects = self.objects("--name", "x")
+        specs = self.pod_specs("--name", "x")
+        self.assertIs(specs["x-hosts"]["automountServiceAccountToken"], False)
+        self.assertNotIn("serviceAccountName", specs["x-hosts"])
+        self.assertEqual((specs["x"]["automountServiceAccountToken"], specs["x"]["serviceAccountName"]), (True, "x"))
+        self.assertIs(objects["ServiceAccount", "x"]["automountServiceAccountToken"], False)
+        self.assertEqual(objects["Role", "x"]["rules"],
+                         [{"apiGroups": ["batch"], "resources": ["jobs"], "resourceNames": ["x", "x-hosts"], "verbs": ["get", "patch"]},
+                          {"apiGroups": [""], "resources": ["events"], "verbs": ["create"]}])
+        self.assertEqual(objects["RoleBinding", "x"]["roleRef"], {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "x"})
+        self.assertEqual(objects["RoleBinding", "x"]["subjects"], [{"kind": "ServiceAccount", "name": "x"}])
+
+    def test_or_an_account_that_is_there_already_and_no_role_is_written(self):
+        objects = self.objects("--name", "x", "--service-account", "ours.x")
+        self.assertFalse({"ServiceAccount", "Role", "RoleBinding"} & {kind for kind, _ in objects})
+        self.assertEqual(objects["Job", "x"]["spec"]["template"]["spec"]["serviceAccountName"], "ours.x")
+
+    def test_the_control_pod_alone_reaches_the_api_server(self):
+        objects = self.objects("--name", "mine")
+        policy = objects["NetworkPolicy", "mine-control"]["spec"]
+        self.assertEqual((policy["policyTypes"], [rule.keys() for rule in policy["egress"]]), (["Egress"], [{"ports"}]))
+        self.assertEqual([one["port"] for one in policy["egress"][0]["ports"]], [443, 6443])
+        chosen = policy["podSelector"]["matchLabels"].items()
+        self.assertEqual([name for (kind, name), one in objects.items()
+                          if kind == "Job" and chosen <= one["spec"]["template"]["metadata"]["labels"].items()], ["mine"])
+
     def test_only_its_own_pods_and_the_name_service_are_reached(self):
         objects = self.objects("--name", "mine")
-        [policy] = [one["spec"] for (kind, _), one in objects.items() if kind == "NetworkPolicy"]
+        policy = objects["NetworkPolicy", "mine"]["spec"]
         own = policy["podSelector"]
         self.assertEqual(policy["ingress"], [{"from": [{"podSelector": own}]}])
         self.assertEqual(policy["egress"][0], {"to": [{"podSelector": own}]})
@@ -171,6 +197,13 @@ class says_what_the_pods_do(writes_manifests):
         self.assertTrue(3 << 30 < left < 4 << 30, left)
         job = small_data.write_spec(self.bench.folder / "limited.yaml", self.spec() | {"data": {"train": self.data, "memory_limit": "100MiB"}})
         self.assertEqual(limits("--memory", "4Gi", job=job), [])
+
+    def test_hosts_leave_a_node_that_is_gone_soon_and_the_control_pod_as_late_as_others(self):
+        specs = self.pod_specs("--name", "x")
+        self.assertEqual(specs["x-hosts"]["tolerations"],
+                         [{"key": f"node.kubernetes.io/{why}", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 10}
+                          for why in ("not-ready", "unreachable")])
+        self.assertNotIn("tolerations", specs["x"])
 
     def test_a_pod_whose_run_is_in_a_claim_needs_no_room_of_its_node(self):
         specs = self.pod_specs("--name", "x", "--run-claim", "runs")
@@ -250,7 +283,7 @@ class refuses(writes_manifests):
         self.assertIn("namespace: \"7-team\"", self.printed("--namespace", "7-team"))
         for name in ("A", "a.b", "a" * 64, "-a"):
             self.expect_refused("--namespace", name, words=("--namespace", "small letters"))
-        for option in ("--data-claim", "--run-claim", "--secret"):
+        for option in ("--data-claim", "--run-claim", "--secret", "--service-account"):
             for name in ("A", "a/b", "a_b", "."):
                 self.expect_refused(option, name, words=(option, name))
 

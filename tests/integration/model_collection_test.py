@@ -198,11 +198,10 @@ class has_copies(loses_hosts):
 
     def test_of_which_one_serves_when_the_host_of_the_store_is_gone(self):
         spec = self.small_job(orphan_grace_s=60)
-        spec["durability"] = {"log": self.log, "replicas": 2}
+        spec["durability"] = {"log": self.log}
         job, spec = self.begin(spec)
         _, report = self.lose(job, lambda name: shutil.rmtree(self.hosts.folder_of(name) / "run"))
         job.begin()
-        spec["durability"] = {"log": "every_step"}
         self.expect_whole(job, spec, report)
 
 

@@ -1,5 +1,6 @@
 """The root is killed and `dlrun resume --hosts` is called: what runs on other hosts keeps running (R35)."""
 
+import json
 import os
 import signal
 
@@ -9,7 +10,8 @@ from dlrun_job import all_run, pid_of, wait_until
 from etcd_members import no_etcd
 from hosts_case import on_several_hosts
 
-BAD_USAGE = 2
+BAD_USAGE, INTERRUPTED = 2, 130
+OF_OTHERS = ("agent", "data_dispatcher")  # the root itself, and what has no place of its own
 STEP = 20
 GRACE_S = 60
 
@@ -34,6 +36,14 @@ class root_that_is_killed(on_several_hosts):
     def resume(self, job, *options):
         job.resume(options=["--hosts", str(self.list), *options])
 
+    def expect_explained(self, job, status):
+        """Where each role is, those that kept running too."""
+        told = {(role["role"], role["index"]): role["host"] for role in json.loads(job.ask("explain", "--json")[1])["roles"]}
+        known = {(role["role"], role["index"]): role["pid"] for role in status["roles"] if role["role"] not in OF_OTHERS}
+        self.assertEqual(set(told), set(known))
+        for role, host in told.items():
+            self.assertIn(known[role], self.hosts.processes(host), role)
+
 class keeps_what_runs(root_that_is_killed):
     def expect_kept(self, job, spec):
         """All that ran on other hosts runs to the end of the job."""
@@ -42,6 +52,7 @@ class keeps_what_runs(root_that_is_killed):
         self.assertLessEqual(self.found, there)
         [adopted] = job.events("roles-adopted")
         self.assertEqual(adopted["values"]["roles"], len(self.found))
+        self.expect_explained(job, status)
         report = self.expect_same_bits(job, spec, may_redo=True)
         self.expect_committed_kept(report, self.committed)
         self.assertFalse((job.run_dir / "root.secrets").exists())
@@ -50,6 +61,10 @@ class keeps_what_runs(root_that_is_killed):
     def test_when_the_root_comes_back(self):
         job, spec = self.kill_root()
         self.assertEqual(os.stat(job.run_dir / "root.secrets").st_mode & 0o777, 0o600)
+        for verb in ("status", "stop", "drain", "scale"):
+            code, _, complaint = job.ask(verb, *{"drain": ["beta"], "scale": ["--workers", "2"]}.get(verb, []))
+            self.assertEqual(code, 1, complaint)
+            self.assertIn(f"'dlrun resume {job.run_dir} --hosts FILE' goes on", complaint)
         self.resume(job)
         self.expect_kept(job, spec)
 
@@ -115,6 +130,41 @@ class does_not_keep_it(root_that_is_killed):
         report = self.expect_same_bits(job, spec, may_redo=True)
         self.assertEqual(job.events("roles-adopted"), [])
         self.expect_committed_kept(report, self.committed)
+
+    def test_when_the_job_was_changed_while_its_host_was_away(self):
+        """By a resume that failed, since that host did not come: the next one changes nothing any more."""
+        start = ["sh", "-c", f'[ "$0" != beta ] || exit 3; exec ip netns exec {self.hosts.prefix}$0 "$@"', "{host}"]
+        failing = self.hosts.write_file(self.bench.folder / "failing.yaml", {"start": start})
+        job, _ = self.kill_root()
+        self.hosts.set_link("beta", "down")
+        code, _, complaint = job.ask("resume", "--hosts", str(failing), "--set", "train.optimizer.sgd.lr=0.01")
+        self.assertEqual(code, BAD_USAGE, complaint)
+        self.assertTrue(self.found & set(self.roles_on("beta")), "they wait for a root")
+        self.hosts.set_link("beta", "up")
+        self.resume(job)
+        self.pauses.end()
+        job.expect_complete(may_redo=True)
+        self.assertEqual(job.events("roles-adopted"), [])
+        self.expect_nobody_left()
+
+    def test_when_a_second_signal_ended_it(self):
+        """What runs on other hosts does not wait for another root."""
+        spec = self.small_job(orphan_grace_s=GRACE_S)
+        job = self.start(spec)
+        self.addCleanup(job.__exit__)
+        job.wait_until_all_run()
+        with job.held_from_step(STEP):  # no worker can put its things in order: the end would take long
+            job.root.send_signal(signal.SIGINT)
+            job.wait_for(lambda status: status["status"] == "stopping", "it stops")
+            job.root.send_signal(signal.SIGINT)
+            self.assertEqual(job.wait_end(), INTERRUPTED, job.output())
+            last = job.output().splitlines()[-1]
+            for word in ("at once", f"'dlrun resume {job.run_dir} --hosts FILE'"):
+                self.assertIn(word, last)
+            self.expect_nobody_left()
+        self.resume(job)
+        self.expect_same_bits(job, spec, may_redo=True)
+        self.assertEqual(job.events("roles-adopted"), [])
 
     def test_when_nobody_comes_within_the_grace(self):
         self.grace = 3

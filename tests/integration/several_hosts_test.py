@@ -9,11 +9,13 @@ import cut_connections
 import small_data
 from bench_case import main
 from dlrun_job import all_run, has_workers, pid_of, wait_until
-from hosts_case import PS_SHARDS, WORKERS, on_several_hosts
+from hosts_case import PS_SHARDS, WORKERS, on_several_hosts, without_copies
 
 STEP = 20
 LIFETIME_S = 5
 ENDLESS = 100000
+BAD_INPUT, INTERRUPTED = 2, 130
+ROLES = 1 + WORKERS + 2 * PS_SHARDS  # the coordinator, and a keeper for each PS shard
 
 
 def explained(job):
@@ -30,7 +32,7 @@ class trains_on_them(on_several_hosts):
         code, told, complaint = job.ask("explain")
         self.assertEqual(code, 0, complaint)
         lines = told.splitlines()[1:]
-        self.assertEqual(len(lines), 1 + WORKERS + PS_SHARDS + 1 + PS_SHARDS, told)  # each PS shard has a store, too
+        self.assertEqual(len(lines), ROLES + 1 + 2 * PS_SHARDS, told)  # each PS shard has a store, too, and a copy of it
         for line, one in zip(lines, explained(job).values()):
             self.assertTrue(line.startswith(f"{one['role']} {one['index']} "), line)
             self.assertIn(f" {one['host']} ", line)
@@ -45,7 +47,7 @@ class trains_on_them(on_several_hosts):
                     self.assertTrue(self.roles_on(name), f"nothing runs on {name}")
             self.expect_same_bits(job, spec)
         placed = {(event["role"], event["index"]): event["host"] for event in job.events("role-placed")}
-        self.assertEqual(len(placed), 1 + WORKERS + PS_SHARDS)
+        self.assertEqual(len(placed), ROLES)
         self.assertEqual({role: one["host"] for role, one in explained(job).items()}, placed)
         self.assertEqual(len(job.events("host-joined")), 2)
 
@@ -95,7 +97,7 @@ class gives_its_model(on_several_hosts):
         self.assertEqual(json.loads(told)["parameters_sha256"], digest)
 
     def test_when_it_is_complete_though_the_hosts_are_gone(self):
-        with self.start(self.small_job()) as job:
+        with self.start(without_copies(self.small_job())) as job:
             self.pauses.end()
             digest = job.expect_complete()["parameters_sha256"]
         [collected] = job.events("stores-collected")
@@ -104,7 +106,7 @@ class gives_its_model(on_several_hosts):
         self.expect_exported(job, digest)
 
     def test_when_it_is_stopped_and_the_stores_are_copied(self):
-        with self.start(self.small_job()) as job:
+        with self.start(without_copies(self.small_job())) as job:
             with job.held_from_step(STEP):
                 self.assertEqual(job.ask("stop")[0], 0)
             job.wait_end()
@@ -164,8 +166,8 @@ class survives(on_several_hosts):
             self.expect_same_bits(job, spec, may_redo=True)
         self.assertEqual(len(job.events("host-lost")), 1)
 
-    def test_the_loss_of_a_host_with_its_disk(self):
-        spec = self.small_job(restart={"intensity": 1, "period_s": 60})  # one, and more than one role is lost
+    def test_the_loss_of_a_host_with_its_disk_and_with_the_only_store_of_a_ps_shard(self):
+        spec = without_copies(self.small_job(restart={"intensity": 1, "period_s": 60}))  # one, and more than one role is lost
         with self.start(spec) as job:
             with job.held_from_step(STEP, all_run):
                 before = explained(job)
@@ -248,9 +250,34 @@ class renews_certificates(on_several_hosts):
         self.assertEqual(job.events("host-lost"), [])
 
 
+class waits_for_a_host_that_does_not_come(on_several_hosts):
+    """Its start command hangs, as ssh to a host that is switched off."""
+
+    def setUp(self):
+        super().setUp()
+        content = json.loads(self.list.read_text())
+        content["start"] = ["sh", "-c", f'[ "$0" != beta ] || exec sleep 1000; exec ip netns exec {self.hosts.prefix}$0 "$@"', "{host}"]
+        self.list.write_text(json.dumps(content))
+
+    def test_and_says_so_and_answers_and_can_be_stopped(self):
+        with self.start(self.small_job()) as job:
+            job.wait_for(lambda status: {"name": "beta", "state": "starting"} in status["hosts"], "it is asked while it waits")
+            job.wait_for_output("no word from the agents of these hosts: beta")
+            self.assertIn("beta (starting)", job.ask("status")[1])
+            self.assertIn("no role has had a place yet", job.ask("explain")[1])
+            for words in (["drain", "gamma"], ["scale", "--workers", "2"]):
+                code, _, complaint = job.ask(*words)
+                self.assertEqual(code, BAD_INPUT)
+                self.assertIn("it waits for its hosts", complaint)
+            self.assertEqual(job.ask("stop")[:2], (0, "stopping\n"))
+            self.assertEqual(job.wait_end(), INTERRUPTED, job.output())
+            self.assertFalse(job.run_dir.exists())
+        self.expect_nobody_left()
+
+
 class is_refused(on_several_hosts):
     def expect_refused(self, job, *words):
-        self.assertEqual(job.wait_end(), 2, job.output())
+        self.assertEqual(job.wait_end(), BAD_INPUT, job.output())
         last = job.output().splitlines()[-1]
         for word in words:
             self.assertIn(word, last)
@@ -302,6 +329,16 @@ class is_refused(on_several_hosts):
         changed = self.rewrite(lambda content: content.update(program="/nowhere/dlrun"))
         with self.start(self.small_job(), hosts=changed) as job:
             self.expect_refused(job, "/nowhere/dlrun")
+
+    def test_a_host_that_has_another_address(self):
+        changed = self.rewrite(lambda content: content["hosts"][1].update(address="10.78.0.77"))
+        with self.start(self.small_job(), hosts=changed) as job:
+            self.expect_refused(job, "host beta", "10.78.0.77", "10.78.0.2")
+
+    def test_a_host_that_the_others_would_look_for_on_themselves(self):
+        changed = self.rewrite(lambda content: content["hosts"][1].update(address="127.0.0.7"))
+        with self.start(self.small_job(), hosts=changed) as job:
+            self.expect_refused(job, "host beta", "127.0.0.7", "no other host reaches", "/etc/hosts")
 
     def test_roles_that_share_a_process(self):
         with self.start(self.small_job(placement="threads")) as job:

@@ -1,7 +1,8 @@
 """What Kubernetes does with the objects of `dlrun manifests`, as small as tests need it, for lack of a cluster.
 
 A pod is a network namespace of `net_hosts` and a folder; its container has mounts, processes and a name of its own, no rights, and
-runs as the user that the manifest names, on a root that it cannot write to. What is not here: images, seccomp, limits of memory and
+runs as the user that the manifest names, on a root that it cannot write to, with a token of its service account where the manifest wants
+one. Jobs fail, are suspended and are complete as the Job controller does it. What is not here: images, seccomp, limits of memory and
 processor, a scheduler, network policies, probes.
 """
 
@@ -22,7 +23,9 @@ import yaml
 from waiting import PATIENCE_S, wait_until
 
 FIRST_BACK_OFF_S, BACK_OFF_MAX_S = 0.1, 1  # of Kubernetes: 10 s and 5 minutes
-FROM_HOST = ("usr", "dev", "sys")
+FROM_HOST = ("usr", "sys")
+DEVICES = ("null", "zero", "full", "random", "urandom")
+ACCOUNT_FOLDER = "var/run/secrets/kubernetes.io/serviceaccount"
 LINKS = ("bin", "lib", "lib64", "sbin")
 WRITABLE_BY_GROUP = 0o2777  # as the kubelet makes folders for fsGroup
 
@@ -47,7 +50,7 @@ class pod:
         self.folder = cluster.folder / "pods" / name
         self.log = cluster.folder / f"{name}.log"
         self.exit_codes, self.phase, self.is_deleted, self.is_replaced = [], "Running", False, False
-        self.container, self.lock = None, threading.Lock()
+        self.restarts, self.container, self.lock = 0, None, threading.Lock()
         self.make_folder()
         self.thread = threading.Thread(target=self.keep_running, daemon=True)
         self.thread.start()
@@ -56,16 +59,29 @@ class pod:
 
     def make_folder(self):
         root = self.folder / "root"
-        for name in (*FROM_HOST, "proc", "etc", "pauses"):
+        for name in (*FROM_HOST, "proc", "dev", "etc", "pauses"):
             (root / name).mkdir(parents=True)
         for name in LINKS:
             (root / name).symlink_to(f"usr/{name}")
         (root / "etc/nsswitch.conf").write_text("hosts: files\n")
         self.cluster.write_names(root)
+        self.termination_log.touch()
+        self.termination_log.chmod(0o666)  # as the kubelet makes it
+        if self.spec["automountServiceAccountToken"]:
+            (root / ACCOUNT_FOLDER).mkdir(parents=True)
+            self.cluster.api.give_account(self.spec["serviceAccountName"], self.account_folder, self.spec["securityContext"]["fsGroup"])
         for mount in self.only_container()["volumeMounts"]:
             (root / mount["mountPath"].lstrip("/")).mkdir(parents=True, exist_ok=True)
         for volume in self.spec["volumes"]:
             self.make_volume(volume)
+
+    @property
+    def termination_log(self):
+        return self.folder / "termination-log"
+
+    @property
+    def account_folder(self):
+        return self.folder / "account"
 
     def volume(self, name):
         """Where it lies."""
@@ -99,7 +115,8 @@ class pod:
 
     def variables(self):
         fields = {"status.podIP": self.cluster.hosts.address(self.host)}
-        return {one["name"]: fields[one["valueFrom"]["fieldRef"]["fieldPath"]] for one in self.only_container()["env"]}
+        api = {"KUBERNETES_SERVICE_HOST": self.cluster.api.host, "KUBERNETES_SERVICE_PORT": self.cluster.api.port} if self.cluster.api else {}
+        return api | {one["name"]: fields[one["valueFrom"]["fieldRef"]["fieldPath"]] for one in self.only_container()["env"]}
 
     def mounts(self):
         """Shell commands that lay its root out."""
@@ -108,6 +125,13 @@ class pod:
         for name in FROM_HOST:
             yield f"mount --bind /{name} {root}/{name}"
         yield f"mount -t proc proc {root}/proc"
+        yield f"mount -t tmpfs tmpfs {root}/dev"
+        for name in DEVICES:
+            yield f"touch {root}/dev/{name} && mount --bind /dev/{name} {root}/dev/{name}"
+        yield f"ln -s /proc/self/fd {root}/dev/fd"
+        yield f"touch {root}/dev/termination-log && mount --bind {shlex.quote(str(self.termination_log))} {root}/dev/termination-log"
+        if self.account_folder.exists():
+            yield f"mount --bind {shlex.quote(str(self.account_folder))} {root}/{ACCOUNT_FOLDER}"
         yield f"mount -t tmpfs tmpfs {root}/usr/local && mkdir {root}/usr/local/bin && touch {root}/usr/local/bin/dlrun"
         yield f"mount --bind {shlex.quote(self.cluster.program)} {root}/usr/local/bin/dlrun"
         yield f"mount --bind {shlex.quote(str(self.cluster.pauses))} {root}/pauses"
@@ -155,6 +179,8 @@ class pod:
                 self.phase = "Failed"
             if self.phase != "Running":
                 break
+            self.restarts += 1
+            self.cluster.look_at_limit(self.job["metadata"]["name"])
             time.sleep(wait_s)  # of a kubelet; whoever waits for what comes of it polls
             wait_s = min(2 * wait_s, BACK_OFF_MAX_S)
         self.cluster.on_pod_over(self)
@@ -203,6 +229,7 @@ class cluster:
     """Pods of the Jobs of some manifests, on the hosts of `net_hosts`; gone at the end."""
 
     def __init__(self, hosts, folder, program, pauses):
+        self.api = None  # what plays the API server, if anybody does
         self.hosts, self.folder, self.program, self.pauses = hosts, folder, os.path.realpath(program), pauses
         self.free_hosts, self.made = list(hosts.names), 0
         self.objects, self.pods, self.jobs_over = {}, [], {}
@@ -264,9 +291,41 @@ class cluster:
 
     # ---- Jobs
 
+    def set_condition(self, name, kind):
+        """Of a Job, which is over by it."""
+        self.objects["Job", name]["status"] = {"conditions": [{"type": kind, "status": "True"}]}
+
+    def condition(self, name):
+        """"Complete" or "Failed"; None: it is not over."""
+        [one] = self.objects["Job", name].get("status", {}).get("conditions") or [None]
+        return one and one["type"]
+
+    def on_job_changed(self, name):
+        """Somebody has patched it."""
+        if self.objects["Job", name]["spec"].get("suspend"):
+            self.end_pods(name)
+        self.look_at_limit(name)
+
+    def look_at_limit(self, name):
+        """Of restarts in place, of all its pods that there are: with restartPolicy OnFailure a Job fails when they are as many as its
+        backoffLimit, and one where that is 0."""
+        with self.lock:
+            job = self.objects.get(("Job", name))
+            if job is None or self.condition(name) or self.is_closing:
+                return
+            restarts = sum(one.restarts for one in self.pods_of(name))
+            if restarts >= max(1, job["spec"]["backoffLimit"]):
+                self.set_condition(name, "Failed")
+                self.end_pods(name)
+
+    def end_pods(self, name):
+        for one in self.pods_of(name):
+            threading.Thread(target=one.delete, daemon=True).start()
+
     def start(self, name):
         """Makes the pods of a Job. @returns them"""
         job = self.objects["Job", name]
+        assert not job["spec"].get("suspend"), name
         is_indexed = job["spec"].get("completionMode") == "Indexed"
         return [self.make_pod(job, f"{name}-{index}" if is_indexed else None) for index in range(job["spec"]["parallelism"])]
 
@@ -288,6 +347,8 @@ class cluster:
                 return
             if over.phase == "Succeeded":
                 is_first = self.jobs_over.setdefault(name, over) is over
+                if is_first and ("Job", name) in self.objects:
+                    self.set_condition(name, "Complete")
                 rest = [one for one in self.pods if one.job is over.job and one.phase == "Running"]
                 if is_first and "successPolicy" in over.job["spec"]:
                     assert over.job["spec"]["successPolicy"] == {"rules": [{"succeededCount": 1}]}
@@ -307,7 +368,7 @@ class cluster:
     def replace(self, gone):
         """Once; but not where the Job is gone, or suspended."""
         job = self.objects.get(("Job", gone.job["metadata"]["name"]))
-        if not gone.is_replaced and job is not None and not job["spec"].get("suspend"):
+        if not gone.is_replaced and job is not None and not job["spec"].get("suspend") and not self.condition(job["metadata"]["name"]):
             gone.is_replaced = True
             self.make_pod(gone.job, gone.host_name if gone.job["spec"].get("completionMode") == "Indexed" else None)
 

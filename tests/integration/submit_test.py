@@ -11,7 +11,8 @@ from small_cluster import read_manifests
 
 DONE, FAILED, BAD_USAGE = 0, 1, 2
 IMAGE = "registry.example.com/dlrun:0.2.0"
-OBJECTS = {("Secret", "x-key"), ("ConfigMap", "x-files"), ("Service", "x"), ("NetworkPolicy", "x"), ("Job", "x"), ("Job", "x-hosts")}
+OBJECTS = {("Secret", "x-key"), ("ConfigMap", "x-files"), ("Service", "x"), ("NetworkPolicy", "x"), ("NetworkPolicy", "x-control"),
+           ("ServiceAccount", "x"), ("Role", "x"), ("RoleBinding", "x"), ("Job", "x"), ("Job", "x-hosts")}
 
 
 def running_pod(name="x-abcde", **changes):
@@ -188,6 +189,8 @@ class asks_a_control_pod(with_kubectl):
         job = self.kubectl.objects["Job", "x"]
         job["status"] = {"conditions": [{"type": "Complete", "status": "True"}]}
         self.expect_refused(self.call("status", "k8s://x"), "is over (Complete)", "kubectl logs job/x", code=FAILED)
+        job["metadata"]["annotations"] = {"dlrun/exit-code": "3", "dlrun/reason": "2 records were left out"}
+        self.expect_refused(self.call("status", "k8s://x"), "is over (Complete): exit code 3: 2 records were left out", code=FAILED)
         job["status"], job["spec"]["suspend"], self.kubectl.pods = {}, True, []
         self.expect_refused(self.call("status", "k8s://x"), "is suspended", '{"spec":{"suspend":false}}', code=FAILED)
 

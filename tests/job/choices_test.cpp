@@ -33,6 +33,7 @@ TEST(choices, of_a_job_are_the_words_of_their_rules) {
   expect_choice(spec, *spec.mutable_cluster(), "device", device_of);
   expect_choice(spec, *spec.mutable_durability(), "log", durability_log_of);
   expect_choice(spec, *spec.mutable_durability(), "sync", durability_sync_of);
+  expect_choice(spec, *spec.mutable_durability(), "replicas", replicas_of);
   expect_choice(spec, *spec.mutable_observability(), "log_format", log_format_of);
 }
 

@@ -39,7 +39,7 @@ report full_report() {
   r.rewinds = {{4, 20, 3, 1.75, "the gradients of step 22 are lost"}};
   r.store_losses = {{1, 7, "beta", "00000000000000ab", 12, "alpha", "fedcba9876543210", 40, "it is new"}};
   r.parked_shards = {{128, 3, 1, "crashed the worker three times", "128:3:17", {4711}}};
-  r.durability = {"every_step", "process"};
+  r.durability = {"every_step", "process", 2};
   r.bytes_snapshotted = 7;
   r.bytes_logged = 1ULL << 40;
   r.versions = {"0.1.0", "0.17.6", "2.6.3", "g++ 12", 1};

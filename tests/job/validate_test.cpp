@@ -201,6 +201,9 @@ TEST(validate, a_second_copy_takes_something_that_is_kept_and_the_same_bits_on_a
               testing::HasSubstr("durability.replicas: with durability.log: off nothing is kept"));
   EXPECT_THAT(problems_of(minimal_spec, {"durability.replicas=2", "cluster.determinism=relaxed"}),
               testing::HasSubstr("leave cluster.determinism at strict"));
+  for (const auto* other : {"durability.log=off", "cluster.determinism=relaxed"})
+    for (const auto* one : {"durability.replicas=auto", "durability.replicas=1"})
+      EXPECT_EQ(problems_of(minimal_spec, {one, other}), "") << one << ", " << other;
 }
 
 } // namespace

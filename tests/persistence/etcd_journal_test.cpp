@@ -1,8 +1,8 @@
 /// What only a journal elsewhere can meet: a real etcd whose members die, stand still and refuse.
 #include "persistence/etcd_journal.hpp"
 #include "persistence/etcd_json.hpp"
+#include "tests/base/scripted_server.hpp"
 #include "tests/persistence/etcd_servers.hpp"
-#include "tests/persistence/scripted_member.hpp"
 
 #include <future>
 #include <gtest/gtest.h>
@@ -245,11 +245,11 @@ TEST(etcd_journal, without_space_it_is_a_full_disk_until_there_is_space) {
 TEST(etcd_journal, a_term_that_etcd_took_without_having_space_is_had_by_who_asked_for_it) {
   const test::etcd_servers etcd(1);
   int refusals = 0;
-  const test::scripted_member full([&](const std::string& path, const std::string& body) {
-    auto answer = etcd.post(0, path, body);
-    const bool writes = body.find("request_put") != std::string::npos;
-    if (!writes || ++refusals > 1) return http_answer{http_ok, std::move(answer)};
-    return http_answer{429, R"({"error":"etcdserver: mvcc: database space exceeded","code":8})"};
+  const test::scripted_server full([&](const base::http_request& asked) {
+    auto answer = etcd.post(0, asked.url, asked.body);
+    const bool writes = asked.body.find("request_put") != std::string::npos;
+    if (!writes || ++refusals > 1) return base::http_answer{http_ok, std::move(answer)};
+    return base::http_answer{429, R"({"error":"etcdserver: mvcc: database space exceeded","code":8})"};
   });
   std::vector<error> waited_for;
   const auto taken = etcd_journal::take(
@@ -295,9 +295,9 @@ TEST(etcd_journal, a_user_of_etcd_is_asked_for_by_password_and_stays_when_the_to
 TEST(etcd_journal, to_authenticate_and_to_ask_are_one_attempt) {
   std::promise<void> hurry; // nobody does
   const auto hurried = hurry.get_future().share();
-  const test::scripted_member slow([&hurried](const std::string&, const std::string&) {
+  const test::scripted_server slow([&hurried](const base::http_request&) {
     hurried.wait_for(milliseconds(400));
-    return http_answer{http_ok, R"({"token":"t","header":{"cluster_id":"1"},"responses":[{},{}]})"};
+    return base::http_answer{http_ok, R"({"token":"t","header":{"cluster_id":"1"},"responses":[{},{}]})"};
   });
   const test::temporary_folder folder;
   const auto user_file = (folder.path() / "user").string();

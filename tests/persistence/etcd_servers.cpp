@@ -1,6 +1,6 @@
 #include "tests/persistence/etcd_servers.hpp"
 
-#include "persistence/http_post.hpp"
+#include "base/http_client.hpp"
 
 #include <algorithm>
 #include <csignal>
@@ -122,7 +122,11 @@ void etcd_servers::go_on(std::size_t member) const { ::kill(members_.at(member),
 std::string etcd_servers::post(std::size_t member, const std::string& path, const std::string& body,
                                const std::string& token) const {
   const auto answer =
-      persistence::http_post({}).send(endpoint(member) + path, body, token, std::chrono::milliseconds(500));
+      base::http_client({}).send({.method = "POST",
+                                  .url = endpoint(member) + path,
+                                  .headers = {"Content-Type: application/json", "Authorization: " + token},
+                                  .body = body},
+                                 std::chrono::milliseconds(500));
   return answer && answer->status == 200 ? answer->body : std::string{};
 }
 

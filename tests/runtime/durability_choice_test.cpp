@@ -31,8 +31,8 @@ TEST(durability_choice, says_what_it_was_made_of) {
 }
 
 TEST(durability_choice, says_what_a_lost_host_costs_where_there_are_copies) {
-  EXPECT_THAT(what_copies_save("every_step"), HasSubstr("no committed step"));
-  EXPECT_THAT(what_copies_save("snapshots"), HasSubstr("since the newest snapshot that two hosts have"));
+  EXPECT_EQ(cost_with_copies("every_step"), "no committed step");
+  EXPECT_EQ(cost_with_copies("snapshots"), "the steps since the newest snapshot that two hosts have");
 }
 
 class measured_durability : public testing::Test {

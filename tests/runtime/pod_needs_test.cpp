@@ -239,7 +239,7 @@ TEST(sizes_of_a_job, follow_from_its_specification) {
   const auto spec = test::parse(text + "durability: {log: every_step, disk_quota: 1GiB, max_recovery: 2s}\n",
                                 {"cluster.workers_max=5", "cluster.threads_per_worker=2"});
   ASSERT_TRUE(spec) << spec.error().message;
-  const auto sizes = sizes_of(*spec);
+  const auto sizes = sizes_of(*spec, 1);
   ASSERT_TRUE(sizes) << sizes.error().message;
   EXPECT_GE(sizes->parameters, 4U * 7850);
   EXPECT_LT(sizes->parameters, 4U * 8200);
@@ -259,10 +259,25 @@ TEST(sizes_of_a_job, follow_from_its_specification) {
   EXPECT_EQ(sizes->disk_quota, std::uint64_t{1} << 30);
 }
 
+TEST(sizes_of_a_job, count_the_copies_that_a_job_of_as_many_hosts_has) {
+  const auto copies = [](std::size_t hosts, const std::vector<std::string>& overrides) {
+    const auto spec = test::parse(test::minimal_spec, overrides);
+    EXPECT_TRUE(spec) << (spec ? "" : spec.error().message);
+    const auto sizes = sizes_of(*spec, hosts);
+    EXPECT_TRUE(sizes) << (sizes ? "" : sizes.error().message);
+    return sizes->copies;
+  };
+  EXPECT_EQ(copies(1, {}), 0U);
+  EXPECT_EQ(copies(2, {}), 1U);
+  EXPECT_EQ(copies(2, {"durability.replicas=1"}), 0U);
+  EXPECT_EQ(copies(2, {"durability.replicas=2"}), 1U);
+  EXPECT_EQ(copies(2, {"cluster.determinism=relaxed"}), 0U);
+}
+
 TEST(sizes_of_a_job, take_both_for_what_is_not_decided_yet) {
   const auto spec = test::parse(test::minimal_spec);
   ASSERT_TRUE(spec) << spec.error().message;
-  const auto sizes = sizes_of(*spec);
+  const auto sizes = sizes_of(*spec, 1);
   ASSERT_TRUE(sizes) << sizes.error().message;
   EXPECT_TRUE(sizes->logs_steps);
   EXPECT_TRUE(sizes->retains);

@@ -34,6 +34,25 @@ protected:
   std::string beats_at;
 };
 
+TEST_F(root_secrets_test, know_the_roots_that_ran_the_job_as_it_is_now) {
+  const auto run = [&](std::uint64_t process, bool is_same_job) {
+    auto secrets = root_secrets::take(folder.path()).value();
+    secrets.note_root(process, is_same_job);
+    EXPECT_TRUE(secrets.keep("name@127.0.0.1:4711", secrets.start_beats("127.0.0.1").value()));
+    return secrets.roots_of_same_job();
+  };
+  using roots = std::set<std::uint64_t>;
+  EXPECT_EQ(run(1, false), roots{1});
+  EXPECT_EQ(run(2, true), (roots{1, 2}));
+  EXPECT_EQ(run(3, false), roots{3});
+  EXPECT_TRUE(root_secrets::job_changes(folder.path())) << "and no root comes for now";
+  EXPECT_EQ(run(4, true), roots{4});
+  EXPECT_EQ(mode(), 0600);
+  root_secrets::forget(folder.path());
+  EXPECT_TRUE(root_secrets::job_changes(folder.path()));
+  EXPECT_FALSE(std::filesystem::exists(file));
+}
+
 TEST_F(root_secrets_test, the_next_root_is_who_the_first_one_was) {
   const auto first = keep();
   EXPECT_FALSE(first.are_found());

@@ -1,3 +1,4 @@
+#include "job/run_layout.hpp"
 #include "runtime/run_record.hpp"
 
 #include "job/spec_reader.hpp"
@@ -97,10 +98,10 @@ TEST_F(run_record_test, a_key_that_it_does_not_have_has_its_default) {
 
 TEST_F(run_record_test, what_is_not_as_written_is_refused_wherever_it_was_changed) {
   ASSERT_TRUE(write_record(folder.path(), make_record(prepare())));
-  std::ifstream file(folder.path() / record_name, std::ios::binary);
+  std::ifstream file(folder.path() / run_layout::record, std::ios::binary);
   const std::string whole{std::istreambuf_iterator<char>{file}, {}};
   const auto expect_damaged = [&](const std::string& content, std::size_t at) {
-    folder.write(record_name, test::text_bytes(content));
+    folder.write(run_layout::record, test::text_bytes(content));
     const auto read = read_record(folder.path());
     ASSERT_FALSE(read) << at;
     EXPECT_EQ(read.error().code, error_code::bad_usage);

@@ -1,3 +1,4 @@
+#include "job/run_layout.hpp"
 #include "runtime/trained_with.hpp"
 
 #include "job/spec_reader.hpp"
@@ -94,7 +95,7 @@ TEST_F(trained_with_test, a_run_from_before_there_were_devices_was_trained_on_pr
   EXPECT_THAT(found.edited, IsEmpty());
   for (const auto& one : found.revisions) EXPECT_EQ(one.cluster().device(), "cpu");
   EXPECT_EQ(found.as_written.cluster().device(), "cpu");
-  std::filesystem::remove(run.path() / record_name);
+  std::filesystem::remove(run.path() / run_layout::record);
   found = read();
   EXPECT_EQ(found.revisions.back().cluster().device(), "cpu") << "of dlrun 0.1";
 }
@@ -139,7 +140,7 @@ TEST_F(trained_with_test, a_revision_that_the_run_never_had_is_told) {
 }
 
 TEST_F(trained_with_test, without_a_record_the_files_are_believed) {
-  std::filesystem::remove(run.path() / record_name);
+  std::filesystem::remove(run.path() / run_layout::record);
   write(1, spec_with({"train.seed=2"}));
   const auto found = read();
   EXPECT_FALSE(found.record);

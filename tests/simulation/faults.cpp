@@ -167,7 +167,7 @@ void fault_injector::preempt(process* worker) {
 }
 
 void fault_injector::move_ps_shard() {
-  if (auto* which = some(role_kind::ps_shard)) static_cast<ps_shard_process*>(which)->leave();
+  if (auto* which = some(role_kind::ps_shard)) static_cast<ps_shard_process*>(which)->move();
 }
 
 void fault_injector::burst() {

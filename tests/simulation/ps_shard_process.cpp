@@ -51,16 +51,18 @@ ps_shard_process::ps_shard_process(world& where, ps_shard_id id, protocol::fence
     : member_process(where, protocol::ps_shard_role(id), self, host)
     , id_(id)
     , gradients_(where, *this, id)
-    , writer_(
-          where, *this, id,
-          {.known_committed = [this] { return core_->state().committed; },
-           .committed =
-               [this](version_id version) {
-                 perform(core_->on_committed(version));
-                 if (alive) leave_if_trained();
-               },
-           .snapshot_durable = [this](version_id version) { perform(core_->on_snapshot_durable(version)); },
-           .rewound = [this](const ps_shard::perform_rewind& order) { rewound(order); }}) {}
+    , writer_(where, *this, id,
+              {.known_committed = [this] { return core_->state().committed; },
+               .committed =
+                   [this](version_id version) {
+                     perform(core_->on_committed(version));
+                     if (alive) leave_if_trained();
+                   },
+               .snapshot_durable =
+                   [this](version_id version) {
+                     perform(core_->on_snapshot_durable(core_->timeline(), version));
+                   },
+               .rewound = [this](const ps_shard::perform_rewind& order) { rewound(order); }}) {}
 
 void ps_shard_process::start() {
   auto& disk = writer_.disk();
@@ -107,12 +109,14 @@ void ps_shard_process::died() {
     world_.stores().retained().put(id_, host(), retained_.image());
 }
 
-/// A frozen one hears it when it thaws.
-void ps_shard_process::leave() {
-  after(protocol::duration::zero(), [this] {
-    world_.say(this, "is asked to leave");
-    perform(core_->on_leave());
-  });
+/// A frozen one hears it when it thaws. Some of the drains are undone meanwhile.
+void ps_shard_process::move() {
+  const auto tell = [this](bool is_wanted) {
+    world_.say(this, "is to {}", is_wanted ? "move" : "stay");
+    perform(core_->on_move(is_wanted));
+  };
+  after({}, [tell] { tell(true); });
+  if (world_.random().chance(0.3)) after(world_.random().milliseconds(1, 30), [tell] { tell(false); });
 }
 
 void ps_shard_process::check_parameters(version_id version, value content) const {
@@ -172,7 +176,7 @@ void ps_shard_process::hear(const message& what) {
 
 void ps_shard_process::on_push(const gradient_push& what) {
   auto mapped = core_->wants(what.push) ? gradients_.map(what) : std::nullopt;
-  if (!mapped) return perform(core_->on_unusable_push(what.push));
+  if (!mapped) return perform(core_->on_pull(ps_shard::question_in(what.push)));
   if (what.push.self.incarnation < newest_worker_[what.push.worker])
     broken("I4", "{} takes a gradient of worker {} under the old incarnation {}", name(), what.push.worker,
            what.push.self.incarnation);

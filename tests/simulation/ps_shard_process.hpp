@@ -23,8 +23,8 @@ public:
   std::size_t values_held() const { return gradients_.size(); }
   void start() override;
   void died() override;
-  /// Asks it to end, for its next start to be on another host (R37).
-  void leave();
+  /// It is to end, for its next start to be on another host, unless that is undone (R37).
+  void move();
 
 protected:
   void begin() override;

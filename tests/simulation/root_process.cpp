@@ -47,6 +47,7 @@ agent::hosted_roles_config hosts_config(world& where, std::uint64_t number) {
   config.root_process = number;
   config.takes_over = where.plan().hosts.takes_over && number > 1;
   if (config.takes_over) config.rules.reattach_patience = reattach_patience;
+  for (std::uint64_t earlier = 1; earlier < number; ++earlier) config.roots_of_same_job.insert(earlier);
   config.store_patience = store_patience;
   config.repeat_after = order_again_after;
   config.bug = where.bug();

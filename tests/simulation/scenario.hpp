@@ -40,7 +40,7 @@ enum class fault_kind : std::uint8_t {
   fill_disk,          ///< of one PS shard: it takes no writes for a while
   go_back,            ///< the operator's undo
   put_back_store,     ///< an older copy in the place of that of one PS shard, between two of its starts
-  move_ps_shard,      ///< it is asked to leave, and what memory has of it stays behind
+  move_ps_shard,      ///< it is to move, or to stay after all; what memory has of it stays behind
 };
 inline constexpr int fault_kinds = 24;
 std::string_view to_string(fault_kind kind);

@@ -40,7 +40,6 @@ void peer_watch::prove(std::uint64_t sequence, time_point now) {
   longest_ = std::max(silence(now), longest_ * kept_share / 1024);
   proven_ = sequence;
   proven_until_ = sent_at(sequence);
-  round_trip_ = now - proven_until_;
 }
 
 void peer_watch::on_own_pause(duration paused) {

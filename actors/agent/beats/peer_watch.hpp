@@ -55,7 +55,6 @@ public:
   protocol::duration silence(protocol::time_point now) const;
   /// What silence() may not reach.
   protocol::duration silence_bound() const;
-  protocol::duration round_trip() const { return round_trip_; } ///< the last one
 
 private:
   /// Beats of ours that an answer may still name: the last 3.2 s.
@@ -73,8 +72,7 @@ private:
   std::uint64_t proven_ = 0;            ///< newest beat of ours that it has answered; 0: none
   protocol::time_point proven_until_{}; ///< when that was sent
   protocol::duration longest_{};        ///< silence that ended; forgotten over about a minute
-  protocol::duration round_trip_{};
-  protocol::duration turn_age_{}; ///< of its actor
+  protocol::duration turn_age_{};       ///< of its actor
 };
 
 } // namespace dlrun::agent

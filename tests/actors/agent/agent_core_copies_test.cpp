@@ -25,7 +25,7 @@ struct agent_core_with_copies : agent_core_test {
     start_all();
     grant(keeper, 1, 29);
   }
-  bool vacate(const role_name& which, protocol::stop_how how) {
+  bool vacate(const role_name& which, std::optional<protocol::stop_how> how) {
     agent_actions out;
     const bool is_taken = core.vacate(which, how, "host gamma is drained", out);
     follow(out);
@@ -34,6 +34,11 @@ struct agent_core_with_copies : agent_core_test {
   void say(protocol::copy_word copy) {
     follow(core.on_heartbeat({.role = shard, .self = running.at(shard), .state = "training", .copy = copy},
                              now));
+  }
+  bool is_told_to_move() const { return core.keeper_for({.role = shard, .self = running.at(shard)}).moves; }
+  role_view view_of(const role_name& which) const {
+    const auto all = core.roles();
+    return *std::ranges::find(all, which, &role_view::role);
   }
   protocol::copy_word counting() const {
     const auto start = running.at(keeper).incarnation;
@@ -133,6 +138,62 @@ TEST_F(agent_core_with_copies, a_ps_shard_that_is_asked_to_move_starts_again_at_
   EXPECT_THAT(events, Contains("role-left"));
   EXPECT_THAT(events, Not(Contains("role-exited")));
   EXPECT_FALSE(core.ending());
+}
+
+/// It ends by itself, when it has got so far.
+TEST_F(agent_core_with_copies,
+       a_ps_shard_that_is_to_leave_is_told_so_with_each_answer_while_its_copy_is_whole) {
+  EXPECT_TRUE(vacate(shard, protocol::stop_how::leave));
+  EXPECT_FALSE(is_told_to_move()) << "the copy is not whole";
+  say(counting());
+  EXPECT_TRUE(is_told_to_move());
+  EXPECT_THAT(stopped, IsEmpty());
+  EXPECT_THAT(asked_to_leave, IsEmpty()) << "what it is sent cannot be taken back";
+  grant(shard, 3);
+  exit(shard, {.cause = "exited with code 0"});
+  EXPECT_TRUE(exits_told.back().left);
+  EXPECT_EQ(started.back(), shard);
+  EXPECT_FALSE(is_told_to_move()) << "that was for the start before";
+}
+
+TEST_F(agent_core_with_copies,
+       a_ps_shard_that_is_to_stay_has_left_when_it_ends_before_it_says_that_it_stays) {
+  say(counting());
+  vacate(shard, protocol::stop_how::leave);
+  vacate(shard, std::nullopt);
+  EXPECT_FALSE(is_told_to_move());
+  auto moving = counting();
+  moving.is_moving = true;
+  say(moving); // it has not heard it
+  grant(shard, 3);
+  exit(shard, {.cause = "exited with code 0"});
+  EXPECT_TRUE(exits_told.back().left);
+}
+
+TEST_F(agent_core_with_copies, one_that_has_said_that_it_stays_and_ends_has_died) {
+  say(counting());
+  vacate(shard, protocol::stop_how::leave);
+  auto moving = counting();
+  moving.is_moving = true;
+  say(moving);
+  vacate(shard, std::nullopt);
+  EXPECT_TRUE(view_of(shard).is_leaving);
+  say(counting());
+  EXPECT_FALSE(view_of(shard).is_leaving);
+  grant(shard, 3);
+  exit(shard, {.cause = "was killed by signal 9"});
+  EXPECT_FALSE(exits_told.back().left);
+  EXPECT_THAT(events, Contains("role-exited"));
+}
+
+TEST_F(agent_core_with_copies, one_that_is_to_stay_may_be_asked_to_leave_again_at_once) {
+  say(counting());
+  vacate(shard, protocol::stop_how::leave);
+  vacate(shard, std::nullopt);
+  EXPECT_TRUE(vacate(shard, protocol::stop_how::leave));
+  EXPECT_TRUE(is_told_to_move());
+  vacate(shard, protocol::stop_how::kill);
+  EXPECT_THAT(stopped, ElementsAre(std::pair{shard, true}));
 }
 
 TEST_F(agent_core_with_copies, who_is_asked_to_move_is_asked_again_only_more_strongly) {

@@ -351,6 +351,19 @@ TEST_F(agent_test, a_number_of_workers_is_acknowledged_when_the_coordinator_has_
   EXPECT_EQ(board->snapshot().workers.wanted, 1U);
 }
 
+TEST_F(agent_test, a_number_of_workers_that_no_coordinator_journals_before_the_job_ends_is_refused) {
+  bring_all_up();
+  auto question = observer->request(agent, 1s, protocol::scale_request{2});
+  dispatch();
+  tell(protocol::job_ended{.outcome = protocol::job_outcome::completed, .reason = "", .coordinator = {1}});
+  for (const auto& role : {worker, shard, coordinator_role}) exited(role, {.cause = "ended"});
+  protocol::scale_reply answer{true, ""};
+  question.receive([&](const protocol::scale_reply& reply) { answer = reply; },
+                   [](const caf::error& why) { ADD_FAILURE() << to_string(why); });
+  EXPECT_FALSE(answer.accepted);
+  EXPECT_THAT(answer.reason, HasSubstr("ended before"));
+}
+
 TEST_F(agent_test, a_number_of_workers_that_cannot_be_is_refused) {
   bring_all_up();
   auto question = observer->request(agent, 1s, protocol::scale_request{1000});

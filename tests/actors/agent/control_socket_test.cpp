@@ -1,5 +1,6 @@
 #include "actors/agent/control_socket.hpp"
 
+#include "job/run_layout.hpp"
 #include "tests/data/files.hpp"
 
 #include <fstream>
@@ -15,6 +16,7 @@ namespace {
 namespace fs = std::filesystem;
 using testing::AllOf;
 using testing::HasSubstr;
+using testing::Not;
 
 void say_back(const std::string& request, const control_reply& reply) { reply("heard " + request); }
 
@@ -25,8 +27,8 @@ protected:
     EXPECT_TRUE(made) << made.error().message;
     return std::move(*made);
   }
-  nlohmann::json told() const { return nlohmann::json::parse(std::ifstream{run_dir / agent_file}); }
-  void tell(const nlohmann::json& content) const { std::ofstream{run_dir / agent_file} << content; }
+  nlohmann::json told() const { return nlohmann::json::parse(std::ifstream{run_dir / run_layout::agent}); }
+  void tell(const nlohmann::json& content) const { std::ofstream{run_dir / run_layout::agent} << content; }
   error refusal() const {
     const auto answer = ask_root(run_dir, "status");
     EXPECT_FALSE(answer);
@@ -41,10 +43,10 @@ TEST_F(control_socket_test, is_in_the_folder_of_the_run_for_its_user_alone_and_g
   auto server = serve();
   EXPECT_EQ(ask_root(run_dir, "status").value(), "heard status");
   struct stat about {};
-  ASSERT_EQ(::stat((run_dir / control_socket_file).c_str(), &about), 0);
+  ASSERT_EQ(::stat((run_dir / run_layout::control_socket).c_str(), &about), 0);
   EXPECT_TRUE(S_ISSOCK(about.st_mode));
   EXPECT_EQ(about.st_mode & 0777U, 0600U);
-  EXPECT_EQ(told()["socket"], control_socket_file);
+  EXPECT_EQ(told()["socket"], run_layout::control_socket);
   server = nullptr;
   EXPECT_TRUE(fs::is_empty(run_dir));
   EXPECT_EQ(refusal().code, error_code::bad_usage);
@@ -61,17 +63,17 @@ TEST_F(control_socket_test, takes_the_place_of_what_a_root_left_that_was_killed)
   const auto left = run_dir / "left";
   {
     const auto killed = serve();
-    fs::create_hard_link(run_dir / control_socket_file, left);
+    fs::create_hard_link(run_dir / run_layout::control_socket, left);
   }
-  fs::rename(left, run_dir / control_socket_file);
-  tell({{"pid", 1}, {"socket", control_socket_file}});
+  fs::rename(left, run_dir / run_layout::control_socket);
+  tell({{"pid", 1}, {"socket", run_layout::control_socket}});
   EXPECT_EQ(refusal().code, error_code::role_lost);
   const auto server = serve();
   EXPECT_EQ(ask_root(run_dir, "status").value(), "heard status");
 }
 
 TEST_F(control_socket_test, is_an_abstract_one_where_the_folder_takes_none) {
-  fs::create_directories(run_dir / control_socket_file / "not-empty");
+  fs::create_directories(run_dir / run_layout::control_socket / "not-empty");
   const auto server = serve();
   EXPECT_THAT(told()["socket"].get<std::string>(), testing::StartsWith("@dlrun-control-"));
   EXPECT_EQ(ask_root(run_dir, "status").value(), "heard status");
@@ -94,14 +96,20 @@ TEST_F(control_socket_test, an_answer_may_come_later_and_holds_up_nobody) {
 }
 
 TEST_F(control_socket_test, a_root_that_was_killed_is_told_with_the_way_out) {
-  tell({{"pid", 4711}, {"socket", control_socket_file}});
+  tell({{"pid", 4711}, {"socket", run_layout::control_socket}});
   const auto why = refusal();
   EXPECT_EQ(why.code, error_code::role_lost);
-  EXPECT_THAT(why.message, AllOf(HasSubstr("4711"), HasSubstr("dlrun resume")));
+  EXPECT_THAT(why.message, AllOf(HasSubstr("4711"), HasSubstr("dlrun resume"), Not(HasSubstr("--hosts"))));
+}
+
+TEST_F(control_socket_test, the_way_out_of_a_run_on_several_hosts_names_their_list) {
+  tell({{"pid", 4711}, {"socket", run_layout::control_socket}});
+  std::ofstream{run_dir / run_layout::secrets} << "kept for the next root";
+  EXPECT_THAT(refusal().message, HasSubstr(run_dir.string() + " --hosts FILE'"));
 }
 
 TEST_F(control_socket_test, a_root_on_another_host_is_told_with_that_host) {
-  tell({{"pid", 4711}, {"host", "far-away"}, {"boot", "another"}, {"socket", control_socket_file}});
+  tell({{"pid", 4711}, {"host", "far-away"}, {"boot", "another"}, {"socket", run_layout::control_socket}});
   const auto why = refusal();
   EXPECT_EQ(why.code, error_code::bad_usage);
   EXPECT_THAT(why.message, AllOf(HasSubstr("belongs to host far-away"), HasSubstr("4711")));
@@ -120,7 +128,7 @@ TEST_F(control_socket_test, a_host_that_was_switched_off_and_on_is_not_another_o
 
 TEST_F(control_socket_test, what_is_damaged_is_named) {
   for (const auto* content : {"", "{", "[]", R"({"pid":1})", R"({"pid":"x","socket":"y"})"}) {
-    std::ofstream{run_dir / agent_file} << content;
+    std::ofstream{run_dir / run_layout::agent} << content;
     EXPECT_THAT(refusal().message, HasSubstr("damaged")) << content;
   }
 }

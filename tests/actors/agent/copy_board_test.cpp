@@ -67,6 +67,18 @@ TEST_F(copy_board_test, with_the_start_of_the_keeper_goes_what_was_believed_of_i
   EXPECT_FALSE(is_whole());
 }
 
+/// R37: both of one moment, so that nobody ends for a copy that is gone.
+TEST_F(copy_board_test, a_ps_shard_that_is_to_move_is_told_so_while_its_copy_is_whole) {
+  roles.find(ps_shard_role(shard))->is_to_move = true;
+  EXPECT_FALSE(board.answer(word({}), roles).moves);
+  board.hear(word(counts(keeper_start)), roles);
+  EXPECT_TRUE(board.answer(word({}), roles).moves);
+  EXPECT_FALSE(board.answer(word({}, {{2}, 20}), roles).moves) << "an older start";
+  board.end(keeper_role(shard), keeper_start.incarnation);
+  roles.find(keeper_role(shard))->current = protocol::fence{{8}, 80};
+  EXPECT_FALSE(board.answer(word({}), roles).moves);
+}
+
 TEST_F(copy_board_test, a_keeper_that_is_to_leave_keeps_no_copy) {
   board.hear(word(counts(keeper_start)), roles);
   roles.find(keeper_role(shard))->leaving = true;

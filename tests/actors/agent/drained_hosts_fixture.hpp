@@ -99,9 +99,17 @@ public:
         start(keeper_role({shard}));
     auto steps = drains_.next(sight(), now_);
     for (const auto& one : steps.events) events_.push_back(one.event);
+    for (const auto& one : steps.departures) of(one.role).is_leaving = true;
     now_ += 100ms;
     return steps;
   }
+  /// Who is told that it stays.
+  std::vector<std::string> look_who_stays() {
+    std::vector<std::string> all;
+    for (const auto& role : step().stays) all.push_back(protocol::to_string(role));
+    return all;
+  }
+  bool is_idle() const { return drains_.is_idle(); }
   /// It happens at once, until nothing goes any more.
   std::vector<std::string> settle() {
     std::vector<std::string> all;
@@ -162,6 +170,7 @@ private:
     auto& view = of(role);
     view.incarnation = {++starts_};
     view.state = role.kind == role_kind::keeper ? "filling" : "training";
+    view.is_leaving = false;
     view.pid = 100;
     if (!places_.can_put(role)) {
       places_.forget(role);

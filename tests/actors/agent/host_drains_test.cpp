@@ -109,7 +109,7 @@ TEST_F(three_hosts, a_copy_is_given_up_only_while_its_ps_shard_runs) {
   EXPECT_THAT(job.view("gamma").waits_for, HasSubstr("the copy of ps_shard 0, until its PS shard runs"));
 }
 
-/// Else that would have no copy to go on from.
+/// Else that would have no copy to go on from: it may not have heard yet that it stays.
 TEST_F(three_hosts, nor_when_its_ps_shard_was_asked_to_end) {
   ASSERT_TRUE(job.drain("beta"));
   ASSERT_THAT(job.look(), Contains("ps_shard 1 leaves"));
@@ -117,6 +117,11 @@ TEST_F(three_hosts, nor_when_its_ps_shard_was_asked_to_end) {
   ASSERT_TRUE(job.drain("gamma"));
   EXPECT_THAT(job.look(), Not(Contains("keeper 1 is killed")));
   EXPECT_THAT(job.view("gamma").waits_for, HasSubstr("the copy of ps_shard 1, until its PS shard runs"));
+  job.of(shard1).is_leaving = false;
+  job.look();
+  EXPECT_THAT(job.settle(), Contains("keeper 0 is killed"));
+  job.fill(0);
+  EXPECT_THAT(job.settle(), Contains("keeper 1 is killed"));
 }
 
 /// That of PS shard 0, which is on the only host in use, has no host: it is not waited for.
@@ -224,6 +229,66 @@ TEST_F(three_hosts, who_does_not_end_in_time_is_killed_but_a_worker_has_the_time
   job.pass(host_drains::move_patience);
   EXPECT_THAT(job.look(), ElementsAre("ps_shard 1 is killed"));
   EXPECT_THAT(job.look(), IsEmpty());
+}
+
+/// A large store and a slow link are no reason to lose steps.
+TEST_F(three_hosts, a_ps_shard_that_gets_on_is_not_killed_however_long_it_takes) {
+  ASSERT_TRUE(job.drain("beta"));
+  ASSERT_THAT(job.look(), Contains("ps_shard 1 leaves"));
+  for (int minutes = 0; minutes < 60; ++minutes) {
+    job.pass(host_drains::move_patience - 1s);
+    ++job.of(shard1).progress;
+    ASSERT_THAT(job.look(), IsEmpty());
+  }
+  job.pass(host_drains::move_patience);
+  EXPECT_THAT(job.look(), ElementsAre("ps_shard 1 is killed")) << "it has stopped";
+}
+
+// ---- a PS shard that stays after all
+
+TEST_F(three_hosts, a_ps_shard_hears_that_its_drain_is_undone_until_it_says_that_it_stays) {
+  ASSERT_TRUE(job.drain("beta"));
+  ASSERT_THAT(job.look(), Contains("ps_shard 1 leaves"));
+  EXPECT_THAT(job.look_who_stays(), IsEmpty());
+  ASSERT_TRUE(job.undo("beta"));
+  EXPECT_FALSE(job.is_idle());
+  for (int told = 0; told < 3; ++told) EXPECT_THAT(job.look_who_stays(), ElementsAre("ps_shard 1"));
+  job.pass(2 * host_drains::move_patience);
+  EXPECT_THAT(job.look(), IsEmpty()) << "it is not killed any more";
+  job.of(shard1).is_leaving = false;
+  job.look();
+  EXPECT_THAT(job.look_who_stays(), IsEmpty());
+  EXPECT_TRUE(job.is_idle());
+}
+
+TEST_F(three_hosts, so_does_one_whose_copy_is_lost_and_is_asked_again_when_another_is_whole) {
+  ASSERT_TRUE(job.drain("beta"));
+  ASSERT_THAT(job.look(), Contains("ps_shard 1 leaves"));
+  job.die(keeper1);
+  EXPECT_THAT(job.look_who_stays(), ElementsAre("ps_shard 1"));
+  job.of(shard1).is_leaving = false;
+  job.look();
+  job.fill(1);
+  EXPECT_THAT(job.look(), Contains("ps_shard 1 leaves"));
+}
+
+TEST_F(three_hosts, one_that_is_drained_again_before_it_has_heard_is_asked_again) {
+  ASSERT_TRUE(job.drain("beta"));
+  ASSERT_THAT(job.look(), Contains("ps_shard 1 leaves"));
+  ASSERT_TRUE(job.undo("beta"));
+  ASSERT_THAT(job.look_who_stays(), ElementsAre("ps_shard 1"));
+  ASSERT_TRUE(job.drain("beta"));
+  EXPECT_THAT(job.look(), Contains("ps_shard 1 leaves"));
+  EXPECT_THAT(job.look_who_stays(), IsEmpty());
+}
+
+TEST_F(three_hosts, one_that_has_ended_all_the_same_needs_to_hear_nothing) {
+  ASSERT_TRUE(job.drain("beta"));
+  ASSERT_THAT(job.look(), Contains("ps_shard 1 leaves"));
+  ASSERT_TRUE(job.undo("beta"));
+  job.die(shard1);
+  EXPECT_THAT(job.look_who_stays(), IsEmpty());
+  EXPECT_TRUE(job.is_idle());
 }
 
 /// It has no fence for its next start yet, say.

@@ -27,7 +27,8 @@ protected:
                       .root_cpus = 2,
                       .hosts = {{"beta", 0}, {"gamma", 0}},
                       .root_process = 5,
-                      .takes_over = true}};
+                      .takes_over = true,
+                      .roots_of_same_job = {4}}};
   protocol::time_point now{1h};
   std::string refused;
   hosted_actions out;
@@ -38,7 +39,14 @@ protected:
 TEST_F(returned_root_test, takes_over_what_runs_and_orders_it_no_second_time) {
   join(there("beta", 7, {worker, shard}));
   EXPECT_THAT(take_over(), testing::UnorderedElementsAre(worker, shard));
-  EXPECT_THAT(out, IsEmpty());
+  const auto told = all_of<job_event>(out);
+  ASSERT_EQ(told.size(), out.size()) << "nothing is ordered";
+  ASSERT_EQ(told.size(), 2U);
+  for (const auto& one : told) {
+    EXPECT_EQ(one.event, "role-placed");
+    EXPECT_EQ(one.place.host, "beta");
+    EXPECT_EQ(one.incarnation, first.incarnation);
+  }
   EXPECT_NE(roles.starts().find(worker.role, first), nullptr);
   EXPECT_EQ(roles.places().find(shard.role)->host, "beta");
   now += 1s;
@@ -58,6 +66,15 @@ TEST_F(returned_root_test, takes_the_newest_start_of_a_role_and_kills_the_others
   ASSERT_EQ(stops.size(), 1U);
   EXPECT_EQ(stops.at(0).boot, 7U);
   EXPECT_EQ(stops.at(0).how, protocol::stop_how::kill);
+}
+
+/// It was away while another root changed the job.
+TEST_F(returned_root_test, lets_no_agent_in_whose_root_ran_another_job) {
+  join(there("beta", 7, {worker, shard}, 3));
+  EXPECT_THAT(refused, HasSubstr("another root"));
+  join(there("beta", 8, {worker}));
+  EXPECT_EQ(refused, "");
+  EXPECT_THAT(take_over(), testing::ElementsAre(worker));
 }
 
 TEST_F(returned_root_test, leaves_out_what_has_ended_and_whose_host_is_lost) {
@@ -84,7 +101,8 @@ TEST_F(returned_root_test, a_ps_shard_waits_until_the_keeper_that_was_taken_over
                         .hosts = {{"beta", 0}, {"gamma", 0}},
                         .root_stores = {{{1}, {1}, {0}, {20}}},
                         .root_process = 5,
-                        .takes_over = true}};
+                        .takes_over = true,
+                        .roots_of_same_job = {4}}};
   join(there("gamma", 8, {{keeper, first, 102}}));
   take_over();
   out = roles.start(shard.role, second, now);
@@ -115,6 +133,7 @@ protected:
                         .way_to_join = std::move(way_to_join)},
             .root_process = 5,
             .takes_over = true,
+            .roots_of_same_job = {4},
             .returning = {{{"delta", "10.0.0.4", 0}, 2}, {{"epsilon", "10.0.0.5", 0}, 7}}};
   }
   returned_root_and_joined_hosts_test() {

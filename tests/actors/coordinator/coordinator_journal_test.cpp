@@ -2,6 +2,7 @@
 
 #include "actors/common/job_journal.hpp"
 #include "actors/data_dispatcher/course_journal.hpp"
+#include "job/run_layout.hpp"
 #include "persistence/folder_journal.hpp"
 #include "persistence/shard_store.hpp"
 #include "proto/journal_records.pb.h"
@@ -144,7 +145,7 @@ protected:
   }
 
   test::temporary_folder folder;
-  std::filesystem::path directory = folder.path() / common::journal_directory;
+  std::filesystem::path directory = folder.path() / run_layout::journal;
 };
 
 TEST_F(past_run_test, without_a_journal_never_started) {

@@ -341,6 +341,37 @@ TEST_F(coordinator_test, a_ps_shard_whose_store_has_less_than_it_had_is_told_so_
   EXPECT_EQ(report()->store_losses[0].found, 12U);
 }
 
+/// Also in the second in which it would not be written otherwise: when it is over nobody writes.
+TEST_F(coordinator_test, what_a_store_has_acknowledged_is_journaled_when_the_job_is_stopped_in_order) {
+  start({});
+  const auto self = await_fence(ps_shard_role({0}));
+  const protocol::store_standing store{"alpha", 0xaaaaaaaa00000001, {0}};
+  ASSERT_TRUE(
+      join<protocol::ps_shard_actor>(*shard, ps_shard_role({0}), self, {store, {}, {}, {}, "it is new"})
+          .accepted);
+  const auto say = [&](std::uint64_t version) {
+    protocol::training_progress progress;
+    progress.shards.emplace_back();
+    progress.shards[0].self = self;
+    progress.shards[0].durable.restorable = {{{0}, {version}}};
+    progress.shards[0].store = store;
+    tell(progress);
+  };
+  const auto is_journaled = [this](std::uint64_t version) {
+    return newest_of(read_stores(journal->entries())[{0}]) == version_id{version};
+  };
+  say(10);
+  while (!is_journaled(10)) std::this_thread::yield();
+  say(40);
+  tell(protocol::stop_job{protocol::job_outcome::interrupted, "Ctrl-C"});
+  ASSERT_TRUE(await<protocol::job_ended>(*agent));
+  caf::anon_send_exit(coordinator, caf::exit_reason::user_shutdown);
+  (*observer)->receive([](const caf::down_msg&) {});
+  const auto late = std::chrono::steady_clock::now() + patience;
+  while (!is_journaled(40) && std::chrono::steady_clock::now() < late) std::this_thread::yield();
+  EXPECT_TRUE(is_journaled(40));
+}
+
 TEST_F(coordinator_test, nothing_can_be_started_with_a_fence_that_is_not_in_the_journal) {
   start({});
   const auto self = await_fence(worker_role({0}));

@@ -62,6 +62,7 @@ TEST_F(job_report_test, tells_of_a_job_that_is_completed) {
   EXPECT_EQ(made.wall_seconds, 10);
   EXPECT_EQ(made.samples_per_second, 4);
   EXPECT_EQ(made.durability.log, "every_step");
+  EXPECT_EQ(made.durability.replicas, 1U);
   EXPECT_EQ(made.host.threads, 1U);
   EXPECT_EQ(made.versions.caf, "0.17.6");
 }

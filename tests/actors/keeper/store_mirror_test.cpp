@@ -256,7 +256,7 @@ TEST_F(store_mirror_test, a_lower_snapshot_may_come_after_a_higher_one) {
   EXPECT_THAT(send(copy_kind::snapshot, 3).snapshots, ElementsAre(version_id{3}, version_id{6}));
 }
 
-TEST_F(store_mirror_test, nothing_is_dropped_while_a_snapshot_is_on_its_way) {
+TEST_F(store_mirror_test, nothing_is_dropped_with_which_a_snapshot_would_go_that_is_on_its_way) {
   ASSERT_TRUE(append(*primary, 0, large_step + 1));
   ASSERT_TRUE(snapshot(*primary, 1));
   begin();
@@ -265,7 +265,29 @@ TEST_F(store_mirror_test, nothing_is_dropped_while_a_snapshot_is_on_its_way) {
   give(parts.front()).value();
   auto floor = stamped({.kind = copy_kind::floor, .version = {2}});
   floor.number = parts[1].number;
-  EXPECT_THAT(taken(floor).failure, HasSubstr("a snapshot is on its way"));
+  EXPECT_THAT(taken(floor).failure, HasSubstr("a snapshot below it is on its way"));
+}
+
+TEST_F(store_mirror_test, it_drops_what_is_below_the_floor_while_a_snapshot_above_it_is_on_its_way) {
+  ASSERT_TRUE(append(*primary, 0, large_step + 1));
+  for (const std::uint64_t version : {2, 4}) ASSERT_TRUE(snapshot(*primary, version));
+  begin();
+  send_records(0, large_step);
+  send(copy_kind::snapshot, 2);
+  auto parts = parts_of(copy_kind::snapshot, 4);
+  ASSERT_GE(parts.size(), 3U);
+  const auto before = taken(parts.front());
+  auto floor = stamped({.kind = copy_kind::floor, .version = {2}});
+  floor.number = before.taken;
+  const auto dropped = taken(floor);
+  EXPECT_EQ(dropped.failure, "");
+  EXPECT_EQ(dropped.floor, version_id{2});
+  EXPECT_EQ(dropped.restorable, (protocol::version_set{{{0}, {0}}, {{2}, {5}}}));
+  for (auto at = parts.begin() + 1; at != parts.end(); ++at) {
+    ++at->number; // behind the floor
+    taken(*at);
+  }
+  EXPECT_TRUE(has_snapshot(copy(), 4));
 }
 
 TEST_F(store_mirror_test, a_history_that_is_none_is_refused) {

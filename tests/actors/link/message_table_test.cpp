@@ -55,7 +55,7 @@ TEST(message_tables, what_stays_within_a_process_comes_from_no_other) {
   EXPECT_EQ(sent_by_nobody(table_of<worker_actor>()),
             (places_of_all<worker_actor, leave_job, tick, continuation>()));
   EXPECT_EQ(sent_by_nobody(table_of<ps_shard_actor>()),
-            (places_of_all<ps_shard_actor, leave_job, tick, continuation>()));
+            (places_of_all<ps_shard_actor, tick, continuation>()));
   EXPECT_EQ(sent_by_nobody(table_of<keeper_actor>()), (places_of_all<keeper_actor, tick, continuation>()));
   EXPECT_EQ(sent_by_nobody(table_of<agent_actor>()),
             (places_of_all<agent_actor, scale_request, tick, continuation>()));

@@ -11,6 +11,7 @@
 #include <deque>
 #include <gmock/gmock.h>
 #include <mutex>
+#include <span>
 
 namespace dlrun::ps_shard {
 namespace {
@@ -37,9 +38,13 @@ struct agent_word {
   }
   template <class Wanted>
   bool wait_for(Wanted wanted) {
+    return wait_until([&](const auto& all) { return std::ranges::any_of(all, wanted); });
+  }
+  /// @param is_so of all that was heard
+  template <class Condition>
+  bool wait_until(Condition is_so) {
     std::unique_lock lock{mutex};
-    return changed.wait_for(lock, std::chrono::seconds(20),
-                            [&] { return std::ranges::any_of(heard, wanted); });
+    return changed.wait_for(lock, std::chrono::seconds(20), [&] { return is_so(heard); });
   }
 };
 
@@ -297,20 +302,79 @@ TEST_F(copied_snapshots_test, without_its_copy_it_commits_none_until_the_agent_s
   ASSERT_TRUE(await_committed(1));
 }
 
-/// R37: its next start, on the host of the copy, begins where it ended.
-TEST_F(copied_snapshots_test, asked_to_leave_it_ends_when_the_copy_has_its_version) {
-  start_keeper();
-  start_shard();
-  let_it_in();
-  ASSERT_TRUE(wait_until_it_counts());
-  tell(push(0));
-  ASSERT_TRUE(await_applied(1));
-  tell(protocol::leave_job{});
+// ---- it is to move (R37)
+
+class moving_snapshots_test : public copied_snapshots_test {
+protected:
+  /// It stands at version 1, of which there is no snapshot.
+  void begin() {
+    start_keeper();
+    start_shard();
+    let_it_in();
+    ASSERT_TRUE(wait_until_it_counts());
+    tell(push(0));
+    ASSERT_TRUE(await_applied(1));
+  }
+  void say_that_it_moves(bool moves) { word->say({true, keeper_start.incarnation, here(), true, moves}); }
+  static bool is_moving(const protocol::heartbeat& beat) { return beat.copy.is_moving; }
+  /// It says so in three heartbeats, one after the other, and in each another progress, or none.
+  bool wait_for_three_beats(bool gets_on) {
+    return word->wait_until([gets_on](std::vector<protocol::heartbeat> all) {
+      std::erase_if(all, [](const auto& beat) { return beat.role.kind != protocol::role_kind::ps_shard; });
+      if (all.size() < 3) return false;
+      const auto last = std::span(all).last(3);
+      return std::ranges::all_of(last, is_moving) &&
+             std::ranges::adjacent_find(last, [gets_on](const auto& one, const auto& next) {
+               return (one.copy.progress != next.copy.progress) != gets_on;
+             }) == last.end();
+    });
+  }
+};
+
+/// Its next start, on the host of the copy, begins where it ended.
+TEST_F(moving_snapshots_test, it_ends_when_the_copy_has_its_version) {
+  begin();
+  say_that_it_moves(true);
   ASSERT_TRUE(await_committed(1));
+  EXPECT_TRUE(word->wait_for([](const auto& beat) { return beat.state == "moving"; }));
   tell(push(1));
   EXPECT_THAT(end(), HasSubstr("user_shutdown"));
   end_keeper();
   EXPECT_EQ(look_at_copy()->end, step_id{1});
+}
+
+TEST_F(moving_snapshots_test,
+       while_its_copy_gets_no_further_it_says_so_and_that_it_does_while_it_waits_for_gradients) {
+  begin();
+  end_keeper(); // which the agent has not noticed
+  say_that_it_moves(true);
+  EXPECT_TRUE(wait_for_three_beats(false));
+  start_keeper();
+  say_that_it_moves(true);
+  ASSERT_TRUE(await_committed(1));
+  EXPECT_TRUE(wait_for_three_beats(true));
+}
+
+TEST_F(moving_snapshots_test, it_goes_on_at_once_when_it_is_told_so_no_more) {
+  begin();
+  end_keeper();
+  say_that_it_moves(true);
+  ASSERT_TRUE(wait_for_three_beats(false)) << "it stands still";
+  tell(push(1));
+  say_that_it_moves(false);
+  ASSERT_TRUE(await_applied(2));
+  EXPECT_TRUE(word->wait_for([](const auto& beat) { return beat.step == 2 && beat.state == "training"; }));
+}
+
+/// As by the end of the root.
+TEST_F(moving_snapshots_test, it_goes_on_when_nobody_answers_any_more) {
+  begin();
+  end_keeper();
+  say_that_it_moves(true);
+  ASSERT_TRUE(wait_for_three_beats(false)) << "it stands still";
+  tell(push(1));
+  caf::anon_send_exit(the_agent, caf::exit_reason::user_shutdown);
+  ASSERT_TRUE(await_applied(2));
 }
 
 } // namespace

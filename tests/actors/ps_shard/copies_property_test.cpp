@@ -31,6 +31,13 @@ constexpr std::uint64_t bound = 2;
 constexpr std::size_t snapshots_in_work_max = 2;
 constexpr std::uint64_t snapshot_share = 4;
 
+/// It has said that it has what the floor leaves, and more.
+bool is_past_floor(const std::optional<protocol::copy_standing>& said, const played_store& own) {
+  const version_id floor{own.floor};
+  return said && said->timeline == own.timeline() && floor > said->floor && floor <= said->end &&
+         std::ranges::binary_search(said->snapshots, floor);
+}
+
 class played_pair {
 public:
   /// In the end one waits for the copy to get there, without faults: while nothing is done, or
@@ -43,7 +50,8 @@ public:
       , kept_(kept)
       , has_log_(kept == durability::every_step)
       , bug_(bug)
-      , book_(kept, bug) {}
+      , book_(kept, bug)
+      , stream_(bug) {}
 
   /// @returns what went wrong; "" if nothing did.
   std::string run() {
@@ -82,6 +90,10 @@ private:
       if (chance(50)) make_step();
       if (chance(6)) begin_snapshot();
       if (chance(20)) end_snapshot();
+      if (late_ && chance(30)) { // its thread is heard after all went back
+        take(book_.on_snapshot(late_->second, {late_->first}));
+        late_.reset();
+      }
       if (chance(3)) keeper_.is_full = chance(30);
       if (chance(2)) take(book_.let_go());
       drop_old(chance(3));
@@ -126,8 +138,8 @@ private:
   void end_snapshot() {
     const auto version = !is_waiting_ ? std::exchange(begun_, std::nullopt) : std::nullopt;
     if (!version || store_.snapshots.contains(*version) || *version < store_.floor) return;
-    store_.snapshots[*version] = store_.timeline();
-    take(book_.on_snapshot({*version}));
+    store_.snapshots[*version] = store_.made_on(*version);
+    take(book_.on_snapshot(store_.timeline(), {*version}));
   }
   /// What the dispatcher has said it says again and again, to another start too.
   void drop_old(bool says_another) {
@@ -145,7 +157,7 @@ private:
     if (version < store_.floor || !contains(store_.restorable(), version_id{version})) return;
     auto history = store_.history;
     history.push_back({{store_.timeline().value + 1 + any(2)}, {version}});
-    begun_.reset();
+    if (const auto late = std::exchange(begun_, std::nullopt)) late_ = {*late, store_.timeline()};
     store_.go_back(history, version);
     told_.erase(told_.upper_bound(version), told_.end());
     floor_ = std::min(floor_, version);
@@ -158,10 +170,11 @@ private:
   void restart_shard(bool with_memory) {
     ++shard_.value;
     book_ = copy_book{kept_, bug_};
-    stream_ = copy_stream{};
+    stream_ = copy_stream{bug_};
     record_.reset();
     snapshot_.reset();
     begun_.reset();
+    late_.reset();
     const auto end = store_.end();
     if (has_log_ || !with_memory) applied_ = end;
     book_.restart(store_.history, {end});
@@ -171,7 +184,11 @@ private:
   }
   void take(const released_versions& news) {
     if (news.committed) committed_ = std::max(committed_, news.committed->value);
-    for (const auto one : news.snapshots) told_.insert(one.value);
+    for (const auto one : news.snapshots) {
+      expect(store_.snapshots.contains(one.value),
+             fmt::format("a snapshot of version {} is told, and is not there", one));
+      told_.insert(one.value);
+    }
     if (!has_log_ && !news.snapshots.empty()) committed_ = std::max(committed_, news.snapshots.back().value);
   }
   void settle() {
@@ -184,12 +201,18 @@ private:
     record_.reset();
     snapshot_.reset();
     stream_.begin(now_);
+    floor_sent_ = {};
     send({copy_kind::hello, {}});
   }
   void pump() {
     while (stream_.runs() && stream_.has_room()) {
       if (!record_)
         if (const auto item = stream_.next(store_.described())) {
+          if (item->kind == copy_kind::floor) floor_sent_ = item->version;
+          const bool is_late =
+              item->kind == copy_kind::record && !snapshot_ && floor_sent_.value < store_.floor;
+          expect(!is_late || !is_past_floor(book_.newest_standing(), store_),
+                 "the copy gets a record before it hears of the floor");
           if (!begin_piece(*item)) return stream_.fail(now_);
           continue;
         }
@@ -268,6 +291,7 @@ private:
   void lose_host_of_shard() {
     if (believed_ != keeper_.self) return;
     expect_whole();
+    book_ = copy_book{kept_, bug_}; // that start says nothing more
     std::swap(store_, keeper_.store);
     lose_keeper(chance(70) || keeper_.store.timeline() > store_.timeline());
     restart_shard(false);
@@ -326,12 +350,14 @@ private:
   copy_book book_;
   copy_stream stream_;
   std::optional<piece> record_, snapshot_;
-  std::optional<std::uint64_t> begun_; ///< version of a snapshot that is being made
-  std::uint64_t applied_ = 0;          ///< with a log its end
-  std::uint64_t committed_ = 0;        ///< what the core has heard of
-  std::uint64_t floor_ = 0;            ///< that the dispatcher has said last
-  std::set<std::uint64_t> told_;       ///< snapshots that it has
-  bool is_waiting_ = true;             ///< it has not begun
+  version_id floor_sent_{};                                   ///< in this stream
+  std::optional<std::uint64_t> begun_;                        ///< version of a snapshot that is being made
+  std::optional<std::pair<std::uint64_t, timeline_id>> late_; ///< that was, on a timeline that was left
+  std::uint64_t applied_ = 0;                                 ///< with a log its end
+  std::uint64_t committed_ = 0;                               ///< what the core has heard of
+  std::uint64_t floor_ = 0;                                   ///< that the dispatcher has said last
+  std::set<std::uint64_t> told_;                              ///< snapshots that it has
+  bool is_waiting_ = true;                                    ///< it has not begun
   played_keeper keeper_;
   incarnation believed_{}; ///< the start of the keeper that counts, as the agent has heard
   played_line<played_part> parts_;
@@ -373,7 +399,9 @@ TEST(copies_of_a_store, each_rule_that_is_broken_on_purpose_is_found) {
                                         {"newest_base", planted_bug::newest_base},
                                         {"keep_tail", planted_bug::keep_tail},
                                         {"hold_nothing", planted_bug::hold_nothing},
-                                        {"drop_base", planted_bug::drop_base}});
+                                        {"drop_base", planted_bug::drop_base},
+                                        {"late_floor", planted_bug::late_floor},
+                                        {"late_snapshot", planted_bug::late_snapshot}});
 }
 
 TEST(copies_of_a_store, each_rule_that_is_broken_where_there_is_no_log_is_found) {
@@ -381,7 +409,8 @@ TEST(copies_of_a_store, each_rule_that_is_broken_where_there_is_no_log_is_found)
                                        {"count_early", planted_bug::count_early},
                                        {"newest_base", planted_bug::newest_base},
                                        {"keep_tail", planted_bug::keep_tail},
-                                       {"drop_base", planted_bug::drop_base}});
+                                       {"drop_base", planted_bug::drop_base},
+                                       {"late_snapshot", planted_bug::late_snapshot}});
 }
 #endif
 

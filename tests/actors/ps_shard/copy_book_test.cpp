@@ -29,7 +29,7 @@ TEST(copy_book, without_a_copy_what_is_logged_is_committed) {
   copy_book book;
   EXPECT_EQ(book.on_logged({3}).committed, version_id{3});
   EXPECT_EQ(book.on_logged({3}).committed, std::nullopt);
-  EXPECT_THAT(book.on_snapshot({3}).snapshots, ElementsAre(version_id{3}));
+  EXPECT_THAT(book.on_snapshot({0}, {3}).snapshots, ElementsAre(version_id{3}));
 }
 
 TEST(copy_book, a_copy_that_lacks_more_than_the_last_steps_does_not_count_and_delays_nothing) {
@@ -103,7 +103,7 @@ TEST(copy_book, a_snapshot_is_told_when_the_copy_has_it_too) {
   copy_book book;
   book.on_logged({4});
   book.on_standing(standing_at(4), store_up_to(4), begun);
-  EXPECT_THAT(book.on_snapshot({4}).snapshots, IsEmpty());
+  EXPECT_THAT(book.on_snapshot({0}, {4}).snapshots, IsEmpty());
   EXPECT_THAT(book.on_standing(standing_at(4), store_up_to(4, {{4}}), begun).snapshots, IsEmpty());
   EXPECT_THAT(book.on_standing(standing_at(4, {{4}}), store_up_to(4, {{4}}), begun).snapshots,
               ElementsAre(version_id{4}));
@@ -112,7 +112,7 @@ TEST(copy_book, a_snapshot_is_told_when_the_copy_has_it_too) {
 TEST(copy_book, a_copy_without_the_snapshots_that_were_told_does_not_count) {
   copy_book book;
   book.on_logged({4});
-  book.on_snapshot({2});
+  book.on_snapshot({0}, {2});
   book.on_standing(standing_at(4), store_up_to(4, {{2}}), begun);
   EXPECT_EQ(book.counted(), incarnation{});
   book.on_standing(standing_at(4, {{2}}), store_up_to(4, {{2}}), begun);
@@ -133,7 +133,7 @@ TEST(copy_book, when_its_keeper_is_over_all_that_waited_is_told) {
   book.on_logged({1});
   book.on_standing(standing_at(1), store_up_to(1), begun);
   book.on_logged({3});
-  book.on_snapshot({2});
+  book.on_snapshot({0}, {2});
   EXPECT_EQ(book.on_keeper(keeper).committed, std::nullopt);
   const auto told = book.on_keeper({8});
   EXPECT_EQ(told.committed, version_id{3});
@@ -194,7 +194,7 @@ protected:
 };
 
 TEST_F(copy_book_of_snapshots, without_a_copy_a_snapshot_is_told_at_once) {
-  const auto told = book.on_snapshot({4});
+  const auto told = book.on_snapshot({0}, {4});
   EXPECT_THAT(told.snapshots, ElementsAre(version_id{4}));
   EXPECT_EQ(told.committed, std::nullopt) << "there is no log";
   EXPECT_FALSE(book.is_log_awaited());
@@ -203,7 +203,7 @@ TEST_F(copy_book_of_snapshots, without_a_copy_a_snapshot_is_told_at_once) {
 TEST_F(copy_book_of_snapshots, one_is_told_when_the_copy_that_counts_has_it_too) {
   hear({}, store_of({}));
   ASSERT_EQ(book.counted(), keeper) << "there is nothing yet that it lacks";
-  EXPECT_THAT(book.on_snapshot({4}).snapshots, IsEmpty());
+  EXPECT_THAT(book.on_snapshot({0}, {4}).snapshots, IsEmpty());
   EXPECT_TRUE(book.is_snapshot_awaited());
   EXPECT_FALSE(book.is_log_awaited());
   EXPECT_THAT(hear({{4}}, store_of({{4}})), ElementsAre(version_id{4}));
@@ -211,15 +211,15 @@ TEST_F(copy_book_of_snapshots, one_is_told_when_the_copy_that_counts_has_it_too)
 
 TEST_F(copy_book_of_snapshots, they_are_told_in_their_order) {
   hear({}, store_of({}));
-  book.on_snapshot({4});
-  book.on_snapshot({8});
+  book.on_snapshot({0}, {4});
+  book.on_snapshot({0}, {8});
   EXPECT_THAT(hear({{8}}, store_of({{4}, {8}})), IsEmpty());
   EXPECT_THAT(hear({{4}, {8}}, store_of({{4}, {8}})), ElementsAre(version_id{4}, version_id{8}));
 }
 
 TEST_F(copy_book_of_snapshots, a_copy_counts_when_it_has_all_that_were_told_not_the_newest_alone) {
-  book.on_snapshot({4});
-  book.on_snapshot({8});
+  book.on_snapshot({0}, {4});
+  book.on_snapshot({0}, {8});
   hear({{8}}, store_of({{4}, {8}}));
   EXPECT_EQ(book.counted(), incarnation{});
   hear({{4}, {8}}, store_of({{4}, {8}}));
@@ -228,16 +228,23 @@ TEST_F(copy_book_of_snapshots, a_copy_counts_when_it_has_all_that_were_told_not_
 
 TEST_F(copy_book_of_snapshots, one_of_a_timeline_that_was_left_is_none_of_the_next) {
   hear({}, store_of({}));
-  book.on_snapshot({4});
+  book.on_snapshot({0}, {4});
   hear({{4}}, store_of({{4}}));
   const protocol::history history{{{0}, {0}}, {{1}, {4}}};
   book.restart(history, {4});
-  book.on_snapshot({8});
+  book.on_snapshot({1}, {8});
   EXPECT_THAT(hear({{4}, {8}}, store_of({{4}, {8}}, history)), IsEmpty()) << "that is the other 8";
   auto there = copy_of({{4}, {8}});
   there.timeline = {1};
   EXPECT_THAT(book.on_standing(there, store_of({{4}, {8}}, history), begun).snapshots,
               ElementsAre(version_id{8}));
+}
+
+/// R16: its thread may have written it, and be heard after all went back.
+TEST_F(copy_book_of_snapshots, one_that_ends_after_its_timeline_was_left_is_none) {
+  book.restart({{{0}, {0}}, {{1}, {4}}}, {4});
+  EXPECT_THAT(book.on_snapshot({0}, {8}).snapshots, IsEmpty());
+  EXPECT_THAT(book.on_snapshot({1}, {8}).snapshots, ElementsAre(version_id{8}));
 }
 
 /// R36: beside what its store leads to memory may have retained a version.
@@ -252,8 +259,8 @@ TEST_F(copy_book_of_snapshots, a_start_begins_with_a_copy_of_what_its_store_has)
 
 TEST_F(copy_book_of_snapshots, when_its_keeper_is_over_all_that_waited_are_told) {
   hear({}, store_of({}));
-  book.on_snapshot({4});
-  book.on_snapshot({8});
+  book.on_snapshot({0}, {4});
+  book.on_snapshot({0}, {8});
   EXPECT_THAT(book.on_keeper({8}).snapshots, ElementsAre(version_id{4}, version_id{8}));
 }
 

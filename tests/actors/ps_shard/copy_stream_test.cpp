@@ -37,6 +37,9 @@ copy_item record(std::uint64_t step, timeline_id on = {}) { return {copy_kind::r
 copy_item snapshot(std::uint64_t version, timeline_id on = {}) {
   return {copy_kind::snapshot, {version}, {}, on};
 }
+copy_item floor_at(std::uint64_t version, std::optional<version_id> kept = std::nullopt) {
+  return {copy_kind::floor, {version}, kept};
+}
 
 TEST_F(copy_stream_test, an_empty_copy_is_filled_from_version_0_where_the_log_begins_there) {
   mine.restorable = mine.logged = {{{0}, {3}}};
@@ -49,8 +52,37 @@ TEST_F(copy_stream_test, one_is_filled_from_the_oldest_snapshot_where_the_log_be
   mine.snapshots = {{4}, {6}};
   mine.floor = {4};
   begin({});
-  EXPECT_THAT(all(), testing::ElementsAre(snapshot(4), record(4), record(5), snapshot(6), record(6),
-                                          copy_item{copy_kind::floor, {4}}));
+  EXPECT_THAT(all(),
+              testing::ElementsAre(snapshot(4), floor_at(4), record(4), record(5), snapshot(6), record(6)));
+}
+
+/// R27: else a copy that lags behind would keep the whole log until it lags no more.
+TEST_F(copy_stream_test, a_copy_hears_of_the_floor_as_soon_as_it_is_past_it) {
+  mine.restorable = mine.logged = {{{0}, {0}}, {{4}, {20}}};
+  mine.snapshots = {{4}, {8}};
+  mine.floor = {4};
+  begin({.end = {6}, .restorable = {{{0}, {6}}}, .snapshots = {{4}}});
+  EXPECT_EQ(stream.next(mine), floor_at(4));
+  EXPECT_EQ(stream.next(mine), record(6)) << "once";
+}
+
+TEST_F(copy_stream_test, one_that_would_drop_what_the_copy_lacks_waits_until_that_is_there) {
+  mine.restorable = mine.logged = {{{0}, {0}}, {{2}, {2}}, {{4}, {7}}};
+  mine.snapshots = {{2}, {4}};
+  mine.floor = {4};
+  begin({.end = {6}, .restorable = {{{0}, {6}}}, .snapshots = {{4}}});
+  EXPECT_THAT(all(), testing::ElementsAre(snapshot(2), floor_at(4, version_id{2}), record(6)));
+}
+
+TEST_F(copy_stream_test, a_floor_goes_beside_a_snapshot_above_it) {
+  mine.restorable = mine.logged = {{{0}, {9}}};
+  mine.snapshots = {{4}, {8}};
+  begin({.end = {9}, .restorable = {{{0}, {9}}}, .snapshots = {{4}}});
+  EXPECT_EQ(stream.next(mine), snapshot(8));
+  mine.floor = {4};
+  EXPECT_EQ(stream.next(mine), floor_at(4));
+  mine.floor = {9}; // and what is below it is being sent
+  EXPECT_EQ(stream.next(mine), std::nullopt);
 }
 
 TEST_F(copy_stream_test, the_snapshot_that_the_floor_left_is_kept) {
@@ -58,8 +90,7 @@ TEST_F(copy_stream_test, the_snapshot_that_the_floor_left_is_kept) {
   mine.snapshots = {{2}, {4}};
   mine.floor = {4};
   begin({});
-  EXPECT_THAT(
-      all(), testing::ElementsAre(snapshot(2), snapshot(4), copy_item{copy_kind::floor, {4}, version_id{2}}));
+  EXPECT_THAT(all(), testing::ElementsAre(snapshot(2), snapshot(4), floor_at(4, version_id{2})));
 }
 
 TEST_F(copy_stream_test, where_there_is_no_log_snapshots_alone_are_sent_the_oldest_first) {
@@ -67,7 +98,7 @@ TEST_F(copy_stream_test, where_there_is_no_log_snapshots_alone_are_sent_the_olde
   mine.snapshots = {{4}, {9}};
   mine.floor = {4};
   begin({});
-  EXPECT_THAT(all(), testing::ElementsAre(snapshot(4), snapshot(9), copy_item{copy_kind::floor, {4}}));
+  EXPECT_THAT(all(), testing::ElementsAre(snapshot(4), floor_at(4), snapshot(9)));
 }
 
 TEST_F(copy_stream_test, a_copy_without_a_log_goes_to_the_next_timeline_before_it_gets_what_is_of_it) {

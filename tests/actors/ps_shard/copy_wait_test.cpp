@@ -30,6 +30,17 @@ TEST_F(copy_wait_test, a_copy_that_says_the_same_for_too_long_gets_nowhere) {
   EXPECT_TRUE(is_too_long_after(2 * tick, {.end = {3}}));
 }
 
+/// Of what it has got before it says nothing new, though it gets it again.
+TEST_F(copy_wait_test, counts_how_often_it_has_got_further) {
+  wait.on_standing({.end = {3}, .snapshot_bytes = 1000}, now);
+  const auto before = wait.news();
+  wait.on_standing({.end = {3}, .snapshot_bytes = 500}, now);
+  wait.on_standing({.end = {3}, .snapshot_bytes = 1000}, now);
+  EXPECT_EQ(wait.news(), before);
+  wait.on_standing({.end = {3}, .snapshot_bytes = 1001}, now);
+  EXPECT_EQ(wait.news(), before + 1);
+}
+
 /// Before its PS shard begins: a large snapshot is on its way, and no record.
 TEST_F(copy_wait_test, of_one_that_is_to_get_all_that_there_is_either_counts) {
   constexpr awaited_parts all{false, false, true};

@@ -21,7 +21,7 @@ using protocol::copy_kind;
 struct played_store {
   protocol::history history = protocol::first_history();
   std::map<std::uint64_t, timeline_id> log{};
-  std::map<std::uint64_t, timeline_id> snapshots{}; ///< of a version
+  std::map<std::uint64_t, timeline_id> snapshots{}; ///< of a version: that it was made on
   std::uint64_t floor = 0;
 
   timeline_id timeline() const { return protocol::newest_timeline(history); }
@@ -41,6 +41,13 @@ struct played_store {
     std::vector<version_id> all;
     for (const auto& [version, made_on] : snapshots) all.push_back({version});
     return all;
+  }
+  /// That such a snapshot holds: of versions up to a branch both timelines have the same.
+  timeline_id made_on(std::uint64_t version) const {
+    timeline_id made{};
+    for (const auto& entry : history)
+      if (entry.branch.value < version) made = entry.timeline;
+    return made;
   }
   void go_back(const protocol::history& to, std::uint64_t version) {
     history = to;
@@ -92,6 +99,7 @@ struct played_keeper {
   bool failed = false;
   bool is_full = false; ///< a record fails with its last part
   std::uint64_t record_had = 0, snapshot_had = 0;
+  std::uint64_t snapshot_version = 0; ///< that is in hand
 
   std::optional<protocol::copy_standing> take(const played_part& part) {
     if (part.keeper != self || part.shard < shard) return std::nullopt;
@@ -127,7 +135,7 @@ struct played_keeper {
     switch (part.item.kind) {
     case copy_kind::hello: return true;
     case copy_kind::floor:
-      if (snapshot_had > 0) return false;
+      if (snapshot_had > 0 && snapshot_version < version) return false;
       store.drop_below(version);
       return true;
     case copy_kind::rewind:
@@ -143,9 +151,10 @@ struct played_keeper {
 
   bool take_piece(const played_part& part, std::uint64_t& had) {
     if (part.index != had || part.item.timeline != store.timeline()) return false;
+    const auto version = part.item.version.value;
+    if (part.item.kind == copy_kind::snapshot) snapshot_version = version;
     if (++had < parts_of(part.item)) return true;
     had = 0;
-    const auto version = part.item.version.value;
     if (part.item.kind == copy_kind::record) {
       if (is_full || version > store.end()) return false;
       if (version == store.end()) store.log[version] = part.made_on;

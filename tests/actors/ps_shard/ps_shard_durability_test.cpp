@@ -1,69 +1,16 @@
 /// ps_shard_core where state is durable: log, snapshots, floor, rewinds, parked slots, norms.
-#include "actors/ps_shard/ps_shard_core.hpp"
-
-#include "tests/actors/only.hpp"
-
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
+#include "tests/actors/ps_shard/durable_core_fixture.hpp"
 
 namespace dlrun::ps_shard {
 namespace {
 
-using protocol::durability;
-using protocol::make_slot_range;
-using test::only;
 using testing::Contains;
 using testing::ElementsAre;
 using testing::IsEmpty;
 
 constexpr std::uint64_t first_own = first_own_value;
 
-/// A PS shard of a job with two of them, two slots of three records, ten steps, B = 1.
-class ps_shard_durability_test : public testing::Test {
-protected:
-  static ps_shard_core_config config(durability mode = durability::every_step) {
-    ps_shard_core_config made;
-    made.self = {0};
-    made.fence = {{5}, 1};
-    made.ps_shards = 2;
-    made.steps = 10;
-    made.slots_of = [](step_id) { return 2U; };
-    made.records_of = [](step_id, slot_id) { return std::uint64_t{3}; };
-    made.durability = mode;
-    return made;
-  }
-  static loaded_standing restored(std::uint64_t version, std::vector<version_id> snapshots = {}) {
-    loaded_standing made;
-    made.version = {version};
-    made.serves_previous = version > 0;
-    made.restorable = {{{0}, {version}}};
-    made.snapshots = std::move(snapshots);
-    return made;
-  }
-  static protocol::push gradient(std::uint64_t step, std::uint32_t begin, std::uint32_t end) {
-    protocol::push made;
-    made.self = {{1}, 0};
-    made.step = {step};
-    made.slots = make_slot_range(begin, end);
-    made.records = 3 * std::uint64_t{end - begin};
-    return made;
-  }
-  ps_shard_actions push(ps_shard_core& to, std::uint64_t step) {
-    return to.on_push(gradient(step, 0, 2), {next_value++});
-  }
-  /// The whole way of one step, with its record in the log.
-  ps_shard_actions train(ps_shard_core& shard, std::uint64_t step) {
-    push(shard, step);
-    shard.on_committed({step + 1});
-    return shard.on_applied({step});
-  }
-  static protocol::rewind going_back(std::uint64_t version, std::vector<protocol::parked_slot> parked = {}) {
-    return {{1}, {version}, extended(protocol::first_history(), {{1}, {version}, 0, std::move(parked)})};
-  }
-
-  std::uint64_t next_value = 1;
-  ps_shard_core core{config(), {}};
-};
+class ps_shard_durability_test : public durable_core {};
 
 // ---- log
 
@@ -114,7 +61,7 @@ TEST_F(ps_shard_durability_test, a_version_named_in_time_is_snapshotted_before_t
   EXPECT_EQ(std::get<take_snapshot>(actions[2]).version, version_id{2});
   EXPECT_EQ(std::get<take_snapshot>(actions[2]).ledger.samples_applied, 12U);
   EXPECT_EQ(std::get<apply>(actions[3]).step, step_id{2});
-  EXPECT_THAT(core.on_snapshot_durable({2}), Contains(ps_shard_action{send_status{}}));
+  EXPECT_THAT(core.on_snapshot_durable({0}, {2}), Contains(ps_shard_action{send_status{}}));
   EXPECT_THAT(core.status().durable.snapshots, ElementsAre(version_id{2}));
 }
 
@@ -144,7 +91,7 @@ TEST_F(ps_shard_durability_test, one_that_failed_is_ordered_again_by_timer_when_
   ps_shard_core shard(config(), restored(9));
   train(shard, 9);
   EXPECT_THAT(only<take_snapshot>(shard.on_tick()), IsEmpty()) << "it is in work";
-  shard.on_snapshot_failed({10});
+  shard.on_snapshot_failed({0}, {10});
   EXPECT_EQ(only<take_snapshot>(shard.on_tick()).size(), 1U);
 }
 
@@ -155,7 +102,7 @@ TEST_F(ps_shard_durability_test, a_full_pool_of_snapshots_slows_training) {
   train(shard, 0);
   train(shard, 1);
   EXPECT_THAT(only<apply>(push(shard, 2)), IsEmpty());
-  EXPECT_EQ(only<apply>(shard.on_snapshot_durable({1})).size(), 1U);
+  EXPECT_EQ(only<apply>(shard.on_snapshot_durable({0}, {1})).size(), 1U);
 }
 
 TEST_F(ps_shard_durability_test, without_a_log_the_newest_snapshot_is_what_is_committed) {
@@ -171,7 +118,7 @@ TEST_F(ps_shard_durability_test, without_a_log_the_newest_snapshot_is_what_is_co
   push(shard, 2);
   shard.on_applied({2});
   EXPECT_EQ(shard.state().applied, version_id{3}) << "no bound holds it";
-  EXPECT_THAT(shard.on_snapshot_durable({1}), Contains(ps_shard_action{publish{}}));
+  EXPECT_THAT(shard.on_snapshot_durable({0}, {1}), Contains(ps_shard_action{publish{}}));
   EXPECT_EQ(shard.state().committed, version_id{1});
   EXPECT_EQ(shard.status().durable.restorable, (protocol::version_set{{{0}, {1}}}));
 }
@@ -263,6 +210,31 @@ TEST_F(ps_shard_durability_test, goes_back_takes_nothing_meanwhile_and_announces
   EXPECT_EQ(core.timeline(), timeline_id{1});
   EXPECT_EQ(core.state().applied, version_id{1});
   EXPECT_FALSE(core.wants(gradient(1, 0, 2))) << "of the old timeline";
+}
+
+/// R16: it was being written when all went back, and its thread is heard late.
+TEST_F(ps_shard_durability_test,
+       however_a_snapshot_ends_that_was_ordered_before_it_is_none_of_the_new_timeline) {
+  core.on_name_snapshot({{0}, {2}});
+  train(core, 0);
+  ASSERT_THAT(only<take_snapshot>(train(core, 1)), testing::SizeIs(1));
+  core.on_rewind(going_back(1));
+  auto loaded = restored(1);
+  loaded.history = going_back(1).history;
+  core.on_rewound(loaded);
+  EXPECT_THAT(core.on_snapshot_durable({0}, {2}), IsEmpty());
+  core.on_name_snapshot({{1}, {2}});
+  auto again = gradient(1, 0, 2);
+  again.timeline = {1};
+  core.on_push(again, {9});
+  core.on_committed({2});
+  ASSERT_THAT(only<take_snapshot>(core.on_applied({1})), testing::SizeIs(1));
+  core.on_snapshot_durable({0}, {2});
+  core.on_snapshot_failed({0}, {2});
+  EXPECT_THAT(core.status().durable.snapshots, IsEmpty());
+  EXPECT_THAT(core.status().durable.planned, ElementsAre(version_id{2})) << "it is in work";
+  core.on_snapshot_durable({1}, {2});
+  EXPECT_THAT(core.status().durable.snapshots, ElementsAre(version_id{2}));
 }
 
 TEST_F(ps_shard_durability_test, a_step_that_is_done_again_counts_as_redone_and_its_samples_once) {
@@ -379,80 +351,6 @@ TEST_F(ps_shard_durability_test, a_version_from_memory_is_applied_and_not_commit
   push(shard, 7);
   EXPECT_THAT(only<publish>(shard.on_applied({7})), testing::SizeIs(1));
   EXPECT_EQ(shard.state().applied, version_id{8});
-}
-
-// ---- asked to leave
-
-class a_shard_that_is_to_leave : public ps_shard_durability_test {
-protected:
-  ps_shard_actions make(std::uint64_t step) {
-    push(shard, step);
-    return shard.on_applied({step});
-  }
-
-  ps_shard_core shard{config(durability::snapshots), {}};
-};
-
-TEST_F(a_shard_that_is_to_leave, ends_at_once_where_there_is_a_log) {
-  EXPECT_EQ(core.on_leave(), (ps_shard_actions{end_in_order{}}));
-}
-
-/// R37.
-TEST_F(a_shard_that_is_to_leave, stands_still_until_its_version_is_committed) {
-  make(0);
-  EXPECT_THAT(only<take_snapshot>(shard.on_leave()), testing::SizeIs(1));
-  EXPECT_THAT(only<apply>(push(shard, 1)), IsEmpty());
-  EXPECT_THAT(only<end_in_order>(shard.on_tick()), IsEmpty());
-  const auto out = shard.on_snapshot_durable({1});
-  EXPECT_THAT(only<apply>(out), IsEmpty());
-  EXPECT_THAT(only<end_in_order>(out), testing::SizeIs(1));
-}
-
-/// R8, R12: then no other shard needs the version before, or its norm.
-TEST_F(a_shard_that_is_to_leave, waits_for_all_gradients_of_the_next_step) {
-  make(0);
-  shard.on_leave();
-  EXPECT_THAT(only<end_in_order>(shard.on_snapshot_durable({1})), IsEmpty());
-  shard.on_push(gradient(1, 0, 1), {next_value++});
-  EXPECT_THAT(only<end_in_order>(shard.on_push(gradient(1, 1, 2), {next_value++})), testing::SizeIs(1));
-}
-
-TEST_F(a_shard_that_is_to_leave, finishes_the_step_that_it_is_at) {
-  push(shard, 0);
-  EXPECT_THAT(shard.on_leave(), IsEmpty());
-  EXPECT_THAT(only<take_snapshot>(shard.on_applied({0})), testing::SizeIs(1));
-}
-
-TEST_F(a_shard_that_is_to_leave, is_asked_again_without_harm) {
-  make(0);
-  shard.on_leave();
-  EXPECT_THAT(shard.on_leave(), IsEmpty());
-}
-
-TEST_F(a_shard_that_is_to_leave, waits_for_room_when_as_many_snapshots_are_made_as_may_be) {
-  shard.on_name_snapshot({{0}, {1}});
-  make(0);
-  shard.on_name_snapshot({{0}, {2}});
-  make(1);
-  make(2);
-  EXPECT_THAT(only<take_snapshot>(shard.on_leave()), IsEmpty());
-  EXPECT_THAT(only<take_snapshot>(shard.on_snapshot_durable({1})), testing::SizeIs(1));
-}
-
-TEST_F(a_shard_that_is_to_leave, does_not_stand_for_as_long_as_its_disk_is_full) {
-  make(0);
-  shard.on_leave();
-  EXPECT_THAT(only<end_in_order>(shard.on_snapshot_failed({1})), testing::SizeIs(1));
-}
-
-TEST_F(a_shard_that_is_to_leave, ends_when_it_has_the_last_version) {
-  auto last = config(durability::snapshots);
-  last.steps = 1;
-  ps_shard_core one(last, {});
-  push(one, 0);
-  one.on_applied({0}); // of which there is a snapshot whoever asks
-  one.on_leave();
-  EXPECT_THAT(only<end_in_order>(one.on_snapshot_durable({1})), testing::SizeIs(1));
 }
 
 } // namespace

@@ -48,9 +48,14 @@ protected:
                     .stalled =
                         [this](const auto& why) { told.add(why ? "stalled: " + why->message : "goes on"); },
                     .broken = [this](const error& why) { told.add("broken: " + why.message); }},
-            .snapshot_durable = [this](version_id version) { told.add(fmt::format("snapshot {}", version)); },
+            .snapshot_durable =
+                [this](timeline_id timeline, version_id version) {
+                  ended_on[version.value] = timeline;
+                  told.add(fmt::format("snapshot {}", version));
+                },
             .snapshot_failed =
-                [this](version_id version, const error& why) {
+                [this](timeline_id timeline, version_id version, const error& why) {
+                  ended_on[version.value] = timeline;
                   told.add(fmt::format("no snapshot {}: {}: {}", version, to_string(why.code), why.message));
                 }};
   }
@@ -106,6 +111,7 @@ protected:
   test::training_shard live{job};
   shard_parameters numbers = shard_parameters::create(job, {0}).value();
   std::map<std::uint64_t, std::string> digests{{0, live.digests()}};
+  std::map<std::uint64_t, timeline_id> ended_on; ///< version of a snapshot that was told: as ordered
   test::told told;
   std::unique_ptr<threaded_store> store; ///< ends before what it uses
 };
@@ -379,6 +385,7 @@ TEST_F(threaded_store_test, a_rewind_voids_the_snapshots_that_were_ordered_befor
   store->take_snapshot(snapshot_now()); // waits for steps that are not appended any more
   ASSERT_TRUE(rewind(rewind_to(2)));
   EXPECT_THAT(told.wait_for("no snapshot 5"), HasSubstr("interrupted"));
+  EXPECT_EQ(ended_on.at(5), timeline_id{0}) << "not that of now";
   store->take_snapshot({{6}, {0}, live.parameters.begin_image(64), {}, {}}); // late
   told.wait_for("no snapshot 6: interrupted");
   EXPECT_THAT(store->snapshots(), IsEmpty());

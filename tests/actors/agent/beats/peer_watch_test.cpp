@@ -50,7 +50,6 @@ TEST_F(peer_watch_test, who_answers_is_there) {
   EXPECT_EQ(host.look(now), sight::there);
   EXPECT_LE(root.silence(now), 100ms);
   EXPECT_LE(root.silence_bound(), 710ms);
-  EXPECT_EQ(root.round_trip(), 51ms); // it answers with its next beat
 }
 
 TEST_F(peer_watch_test, who_is_cut_off_is_silent_within_a_second_at_both_ends) {

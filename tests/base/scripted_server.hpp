@@ -1,8 +1,8 @@
-/// A member of an etcd for tests that says what it is told to say.
+/// A server for tests that says what it is told to say, over HTTP.
 #pragma once
 
+#include "base/http_client.hpp"
 #include "base/unique_fd.hpp"
-#include "persistence/http_post.hpp"
 
 #include <functional>
 #include <string>
@@ -11,14 +11,15 @@
 namespace dlrun::test {
 
 /// Listens on a port of loopback and answers one request after the other, on a thread of its own.
-class scripted_member {
+class scripted_server {
 public:
-  using script = std::function<persistence::http_answer(const std::string& path, const std::string& body)>;
+  /// Of what is asked `url` is the path.
+  using script = std::function<base::http_answer(const base::http_request& asked)>;
 
-  explicit scripted_member(script answer);
-  ~scripted_member();
-  scripted_member(const scripted_member&) = delete;
-  scripted_member& operator=(const scripted_member&) = delete;
+  explicit scripted_server(script answer);
+  ~scripted_server();
+  scripted_server(const scripted_server&) = delete;
+  scripted_server& operator=(const scripted_server&) = delete;
 
   std::string endpoint() const;
 

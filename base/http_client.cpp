@@ -1,4 +1,4 @@
-#include "persistence/http_post.hpp"
+#include "base/http_client.hpp"
 
 #include <array>
 #define CURL_DISABLE_TYPECHECK // its checks are macros of the functions that are looked up here
@@ -7,7 +7,7 @@
 #include <dlrun/check.hpp>
 #include <fmt/format.h>
 
-namespace dlrun::persistence {
+namespace dlrun::base {
 namespace {
 
 /// libcurl, which is loaded when the first one asks: with it come thirty other libraries, which
@@ -66,28 +66,24 @@ struct list_deleter {
 };
 using header_list = std::unique_ptr<curl_slist, list_deleter>;
 
-header_list headers_of(const std::string& authorization) {
+header_list headers_of(const http_request& request) {
   // "Expect:" away: curl would wait a second for a server that does not know it.
   header_list all{curl().slist_append(nullptr, "Expect:")};
-  const auto add = [&](const std::string& line) {
-    all.reset(curl().slist_append(all.release(), line.c_str()));
-  };
-  add("Content-Type: application/json");
-  if (!authorization.empty()) add("Authorization: " + authorization);
+  for (const auto& line : request.headers) all.reset(curl().slist_append(all.release(), line.c_str()));
   return all;
 }
 
 /// For libcurl: what comes is appended, up to a bound.
 std::size_t take(char* bytes, std::size_t size, std::size_t count, void* into) {
   auto& body = *static_cast<std::string*>(into);
-  if (body.size() + size * count > http_post::answer_bytes_max) return 0;
+  if (body.size() + size * count > http_client::answer_bytes_max) return 0;
   body.append(bytes, size * count);
   return size * count;
 }
 
 } // namespace
 
-class http_post::implementation {
+class http_client::implementation {
 public:
   explicit implementation(tls_files files)
       : files_(std::move(files)) {
@@ -108,15 +104,13 @@ public:
   implementation& operator=(const implementation&) = delete;
   ~implementation() { curl().easy_cleanup(handle_); }
 
-  result<http_answer> send(const std::string& url, const std::string& body, const std::string& authorization,
-                           std::chrono::milliseconds deadline) {
+  result<http_answer> send(const http_request& request, std::chrono::milliseconds deadline) {
     DLRUN_CHECK(deadline.count() > 0, "libcurl takes {} ms for no limit", deadline.count());
     http_answer answer;
-    const auto headers = headers_of(authorization);
-    set(CURLOPT_URL, url.c_str());
+    const auto headers = headers_of(request);
+    set(CURLOPT_URL, request.url.c_str());
     set(CURLOPT_HTTPHEADER, headers.get());
-    set(CURLOPT_POSTFIELDS, body.data());
-    set(CURLOPT_POSTFIELDSIZE_LARGE, static_cast<curl_off_t>(body.size()));
+    set_method(request);
     set(CURLOPT_TIMEOUT_MS, static_cast<long>(deadline.count()));
     set(CURLOPT_CONNECTTIMEOUT_MS, static_cast<long>(deadline.count() / connect_part + 1)); // 0: its default
     set(CURLOPT_WRITEDATA, &answer.body);
@@ -126,6 +120,9 @@ public:
       return fail(done == CURLE_OPERATION_TIMEDOUT ? error_code::timed_out : error_code::system,
                   why_[0] != '\0' ? why_.data() : curl().easy_strerror(done));
     curl().easy_getinfo(handle_, CURLINFO_RESPONSE_CODE, &answer.status);
+    curl_off_t patience_s = 0;
+    curl().easy_getinfo(handle_, CURLINFO_RETRY_AFTER, &patience_s);
+    if (patience_s > 0) answer.retry_after = std::chrono::seconds{patience_s};
     return answer;
   }
 
@@ -137,27 +134,35 @@ private:
                 curl().easy_strerror(done));
   }
 
+  void set_method(const http_request& request) {
+    if (request.method == "GET") {
+      set(CURLOPT_HTTPGET, 1L);
+    } else {
+      set(CURLOPT_POSTFIELDS, request.body.data());
+      set(CURLOPT_POSTFIELDSIZE_LARGE, static_cast<curl_off_t>(request.body.size()));
+    }
+    set(CURLOPT_CUSTOMREQUEST, request.method.c_str());
+  }
+
   CURL* handle_ = nullptr;
   tls_files files_;
   std::array<char, CURL_ERROR_SIZE> why_{};
 };
 
-result<void> http_post::check_installed() {
+result<void> http_client::check_installed(std::string_view needed_by) {
   const auto& why_not = curl().why_not;
   if (why_not.empty()) return {};
-  return fail(error_code::bad_usage,
-              fmt::format("a journal in an etcd needs libcurl, which cannot be used here "
-                          "({}): install Debian's package libcurl4",
-                          why_not));
+  return fail(error_code::bad_usage, fmt::format("{} needs libcurl, which cannot be used here ({}): install "
+                                                 "Debian's package libcurl4",
+                                                 needed_by, why_not));
 }
 
-http_post::http_post(tls_files files)
+http_client::http_client(tls_files files)
     : parts_(std::make_unique<implementation>(std::move(files))) {}
-http_post::~http_post() = default;
+http_client::~http_client() = default;
 
-result<http_answer> http_post::send(const std::string& url, const std::string& body,
-                                    const std::string& authorization, std::chrono::milliseconds deadline) {
-  return parts_->send(url, body, authorization, deadline);
+result<http_answer> http_client::send(const http_request& request, std::chrono::milliseconds deadline) {
+  return parts_->send(request, deadline);
 }
 
-} // namespace dlrun::persistence
+} // namespace dlrun::base

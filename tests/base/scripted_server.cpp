@@ -1,4 +1,4 @@
-#include "tests/persistence/scripted_member.hpp"
+#include "tests/base/scripted_server.hpp"
 
 #include <array>
 #include <charconv>
@@ -24,19 +24,30 @@ std::size_t length_in(const std::string& head) {
   return length;
 }
 
-struct request {
-  std::string path;
-  std::string body;
-};
+/// The lines of a head, of which the first is "METHOD PATH HTTP/1.1".
+base::http_request read_head(const std::string& head) {
+  const auto method_end = head.find(' '), path_end = head.find(' ', method_end + 1);
+  base::http_request read{.method = head.substr(0, method_end),
+                          .url = head.substr(method_end + 1, path_end - method_end - 1)};
+  for (auto begin = head.find("\r\n"); begin != std::string::npos;) {
+    const auto end = head.find("\r\n", begin + 2);
+    read.headers.push_back(head.substr(begin + 2, end == std::string::npos ? end : end - begin - 2));
+    begin = end;
+  }
+  return read;
+}
 
 /// @returns nothing when the other end has gone.
-std::optional<request> receive(int connection) {
+std::optional<base::http_request> receive(int connection) {
   std::string all;
   std::array<char, 4096> room{};
   for (;;) {
     const auto end = all.find(end_of_head);
-    if (end != std::string::npos && all.size() >= end + end_of_head.size() + length_in(all.substr(0, end)))
-      return request{all.substr(5, all.find(' ', 5) - 5), all.substr(end + end_of_head.size())}; // "POST "
+    if (end != std::string::npos && all.size() >= end + end_of_head.size() + length_in(all.substr(0, end))) {
+      auto asked = read_head(all.substr(0, end));
+      asked.body = all.substr(end + end_of_head.size());
+      return asked;
+    }
     const auto got = ::recv(connection, room.data(), room.size(), 0);
     if (got <= 0) return std::nullopt;
     all.append(room.data(), static_cast<std::size_t>(got));
@@ -45,7 +56,7 @@ std::optional<request> receive(int connection) {
 
 } // namespace
 
-scripted_member::scripted_member(script answer)
+scripted_server::scripted_server(script answer)
     : answer_(std::move(answer))
     , socket_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
   sockaddr_in at{};
@@ -60,14 +71,14 @@ scripted_member::scripted_member(script answer)
   thread_ = std::thread([this] { serve(); });
 }
 
-scripted_member::~scripted_member() {
+scripted_server::~scripted_server() {
   ::shutdown(socket_.get(), SHUT_RDWR);
   thread_.join();
 }
 
-std::string scripted_member::endpoint() const { return fmt::format("http://127.0.0.1:{}", port_); }
+std::string scripted_server::endpoint() const { return fmt::format("http://127.0.0.1:{}", port_); }
 
-void scripted_member::serve() {
+void scripted_server::serve() {
   for (;;) {
     const base::unique_fd connection(::accept4(socket_.get(), nullptr, nullptr, SOCK_CLOEXEC));
     if (!connection) return;
@@ -75,12 +86,14 @@ void scripted_member::serve() {
   }
 }
 
-void scripted_member::serve(int connection) {
+void scripted_server::serve(int connection) {
   const auto asked = receive(connection);
   if (!asked) return;
-  const auto said = answer_(asked->path, asked->body);
-  const auto text = fmt::format("HTTP/1.1 {} x\r\nConnection: close\r\nContent-Length: {}\r\n\r\n{}",
-                                said.status, said.body.size(), said.body);
+  const auto said = answer_(*asked);
+  const auto patience =
+      said.retry_after ? fmt::format("Retry-After: {}\r\n", said.retry_after->count()) : std::string{};
+  const auto text = fmt::format("HTTP/1.1 {} x\r\nConnection: close\r\n{}Content-Length: {}\r\n\r\n{}",
+                                said.status, patience, said.body.size(), said.body);
   ::send(connection, text.data(), text.size(), MSG_NOSIGNAL);
 }
 

@@ -1,0 +1,93 @@
+#include "cli/pods_outcome.hpp"
+
+#include "base/os_error.hpp"
+#include "base/own_machine.hpp"
+#include "base/unique_fd.hpp"
+#include "base/write_all.hpp"
+#include "cli/complain.hpp"
+#include "cli/kubernetes_objects.hpp"
+#include "kubernetes/outcome_telling.hpp"
+#include "runtime/run_folder.hpp"
+
+#include <cstdlib>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <numeric>
+
+namespace dlrun::cli {
+namespace {
+
+constexpr std::chrono::seconds telling_max{10};
+
+std::uint64_t left_out(const dlrun::report& of) {
+  return std::accumulate(of.parked_shards.begin(), of.parked_shards.end(), std::uint64_t{0},
+                         [](auto sum, const auto& one) { return sum + one.records; });
+}
+
+std::string reason_of(const verb_end& ended) {
+  if (!ended.reason.empty() || !ended.report || ended.code == 0) return ended.reason;
+  if (const auto records = left_out(*ended.report); records > 0)
+    return records == 1 ? "1 record was left out" : fmt::format("{} records were left out", records);
+  return fmt::format("{} records are missing, and {} were trained more than once",
+                     ended.report->samples_missing, ended.report->samples_duplicated);
+}
+
+std::string summary_of(const dlrun::report& of) {
+  auto text = fmt::format("{}: {} steps, {} samples ({} missing, {} duplicated), {} recoveries, {:.1f} s",
+                          to_string(of.status), of.steps, of.samples_committed, of.samples_missing,
+                          of.samples_duplicated, of.recoveries.size(), of.wall_seconds);
+  if (of.status != run_status::completed) return text;
+  text += fmt::format(", train loss {:.4f}", of.train_loss);
+  if (of.validation) text += fmt::format(", validation loss {:.4f}", of.validation->loss);
+  return text + ", parameters_sha256 " + of.parameters_sha256;
+}
+
+bool is_final(const verb_end& ended, const ended_run& run) {
+  if (ended.code == 0 || ended.report) return true;
+  if (ended.code != static_cast<int>(job::exit_code::bad_input)) return false;
+  return ended.error != error_code::bad_data || !run.was_begun;
+}
+
+/// The kubelet made the file.
+result<void> leave_last_words(const kubernetes::job_outcome& outcome) {
+  const base::unique_fd file{::open(kubernetes::termination_file, O_WRONLY | O_TRUNC | O_CLOEXEC)};
+  if (file && base::write_all(file.get(), kubernetes::termination_message(outcome))) return {};
+  return base::fail_errno(fmt::format("cannot write last words to '{}'", kubernetes::termination_file));
+}
+
+result<void> tell_server(const kubernetes::job_outcome& outcome, const std::string& job) {
+  auto place =
+      kubernetes::find_api(std::getenv("KUBERNETES_SERVICE_HOST"), std::getenv("KUBERNETES_SERVICE_PORT"));
+  if (!place) return tl::unexpected(place.error());
+  const auto transport = kubernetes::make_transport(*place);
+  if (!transport) return tl::unexpected(transport.error());
+  kubernetes::api_client client{*std::move(place), **transport, kubernetes::real_time()};
+  const bool was_begun = outcome.exit_code != static_cast<int>(job::exit_code::bad_input);
+  kubernetes::outcome_telling what{
+      .job = job, .hosts_job = hosts_job_of(job), .pod = base::host_name(), .outcome = outcome};
+  if (!was_begun) what.hosts_patience = std::chrono::milliseconds{0};
+  for (const auto& one : tell_outcome(client, what, std::chrono::steady_clock::now() + telling_max))
+    warn(fmt::format("Kubernetes is not told all of it: {}", one));
+  return {};
+}
+
+} // namespace
+
+std::optional<kubernetes::job_outcome> outcome_of(const verb_end& ended, const ended_run& run) {
+  if (run.is_elsewhere || ended.code == static_cast<int>(job::exit_code::interrupted)) return std::nullopt;
+  return kubernetes::job_outcome{.exit_code = ended.code,
+                                 .reason = reason_of(ended),
+                                 .summary = ended.report ? summary_of(*ended.report) : "",
+                                 .is_final = is_final(ended, run)};
+}
+
+void tell_kubernetes(const verb_end& ended, const std::string& job, const std::filesystem::path& run_dir) {
+  const auto outcome = outcome_of(ended, {.is_elsewhere = runtime::has_root(run_dir),
+                                          .was_begun = !runtime::holds_at_most_a_beginning(run_dir)});
+  if (!outcome) return;
+  if (auto left = leave_last_words(*outcome); !left) warn(left.error().message);
+  if (auto told = tell_server(*outcome, job); !told)
+    warn(fmt::format("Kubernetes is not told how the job has ended: {}", told.error().message));
+}
+
+} // namespace dlrun::cli

@@ -1,0 +1,33 @@
+/// verb_end: how a verb that runs a job has ended.
+#pragma once
+
+#include "cli/complain.hpp"
+
+#include <dlrun/report.hpp>
+#include <optional>
+#include <string>
+#include <utility>
+
+namespace dlrun::cli {
+
+/// With what was said of it on stderr, for whoever is to be told too.
+struct verb_end {
+  int code = 0;                          ///< exit code
+  std::string reason{};                  ///< "" where it succeeded
+  std::optional<dlrun::report> report{}; ///< of the run, where that ended it
+  std::optional<error_code> error{};     ///< where this did
+};
+
+/// Complains of the error and ends with its exit code.
+inline verb_end ended_by(const error& what) {
+  return {complain(what), what.message, std::nullopt, what.code};
+}
+
+/// Complains where the run did not complete.
+inline verb_end ended_with(dlrun::report report) {
+  const auto code = complain_of(report);
+  auto reason = report.reason;
+  return {code, std::move(reason), std::move(report), std::nullopt};
+}
+
+} // namespace dlrun::cli

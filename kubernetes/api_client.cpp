@@ -1,0 +1,104 @@
+#include "kubernetes/api_client.hpp"
+
+#include "kubernetes/retry_pauses.hpp"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+#include <random>
+#include <thread>
+
+namespace dlrun::kubernetes {
+namespace {
+
+using std::chrono::milliseconds;
+
+/// Of one attempt: a server that is lost answers none, and another one may stand in its place.
+constexpr milliseconds attempt_max{3000};
+constexpr long first_success = 200, first_redirect = 300;
+
+bool is_success(long status) { return status >= first_success && status < first_redirect; }
+
+} // namespace
+
+api_time real_time() {
+  return {[] { return std::chrono::steady_clock::now(); },
+          [](milliseconds how_long) { std::this_thread::sleep_for(how_long); },
+          [random = std::minstd_rand{std::random_device{}()}]() mutable {
+            return std::uniform_real_distribution<double>{0, 1}(random);
+          }};
+}
+
+api_client::api_client(api_place place, api_transport& transport, api_time time)
+    : place_(std::move(place))
+    , transport_(transport)
+    , time_(std::move(time)) {}
+
+answer<nlohmann::json> api_client::ask(const api_request& request, time_point give_up) {
+  auto asked = ask_plainly(request, give_up);
+  if (asked || asked.error().kind != refusal_kind::no_right) return asked;
+  return tl::unexpected(with_missing_right(request, std::move(asked.error()), give_up));
+}
+
+answer<nlohmann::json> api_client::ask_plainly(const api_request& request, time_point give_up) {
+  const auto got = send(request, give_up);
+  if (!got) return tl::unexpected(got.error());
+  auto parsed = nlohmann::json::parse(got->body, nullptr, false);
+  if (parsed.is_object()) return parsed;
+  return tl::unexpected(
+      api_refusal{refusal_kind::wrong, fmt::format("cannot {}: {} does not answer as Kubernetes does",
+                                                   text_of(request), place_.url)});
+}
+
+/// Again while it may pass. The last refusal is the one that is told: the deadline only ended the
+/// attempts.
+answer<base::http_answer> api_client::send(const api_request& request, time_point give_up) {
+  retry_pauses pauses;
+  api_refusal last{refusal_kind::no_answer,
+                   fmt::format("cannot {}: no time was left for it", text_of(request))};
+  for (bool has_refused_token = false;;) {
+    const auto left = std::chrono::duration_cast<milliseconds>(give_up - time_.now());
+    if (left <= milliseconds{0}) return tl::unexpected(last);
+    auto got = send_once(request, std::min(left, attempt_max));
+    if (got && is_success(got->status)) return got;
+    last = got ? refusal_of(request, got->status, got->body) : got.error();
+    if (last.kind == refusal_kind::unauthorized && !has_refused_token) {
+      has_refused_token = true; // the kubelet may have replaced it since
+      continue;
+    }
+    if (!may_pass(last.kind)) return tl::unexpected(last);
+    const auto pause = pauses.next(time_.chance(), got ? got->retry_after : std::nullopt);
+    if (time_.now() + pause >= give_up) return tl::unexpected(last);
+    time_.wait(pause);
+  }
+}
+
+answer<base::http_answer> api_client::send_once(const api_request& request, milliseconds deadline) {
+  const auto token = read_token(place_);
+  if (!token) return tl::unexpected(api_refusal{refusal_kind::wrong, token.error().message});
+  base::http_request carried{.method = method_of(request),
+                             .url = place_.url + path_of(request, place_.name_space),
+                             .headers = {"Accept: application/json", "Authorization: Bearer " + *token},
+                             .body = request.body};
+  if (const auto type = content_type_of(request); !type.empty())
+    carried.headers.push_back("Content-Type: " + type);
+  auto got = transport_.send(carried, deadline);
+  if (got) return *std::move(got);
+  return tl::unexpected(
+      api_refusal{refusal_kind::no_answer,
+                  fmt::format("cannot {}: {}: {}", text_of(request), place_.url, got.error().message)});
+}
+
+api_refusal api_client::with_missing_right(const api_request& request, api_refusal refused,
+                                           time_point give_up) {
+  const auto review = ask_plainly(review_of(request, place_.name_space), give_up);
+  const auto allowed = nlohmann::json::json_pointer{"/status/allowed"};
+  if (!review || !review->contains(allowed) || review->at(allowed) != false) return refused;
+  refused.message +=
+      fmt::format("; the pod's service account lacks the right to {}: 'dlrun manifests' writes "
+                  "a Role that gives it",
+                  text_of(request));
+  return refused;
+}
+
+} // namespace dlrun::kubernetes

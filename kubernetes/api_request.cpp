@@ -1,0 +1,49 @@
+#include "kubernetes/api_request.hpp"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+namespace dlrun::kubernetes {
+
+std::string method_of(const api_request& request) {
+  return request.verb == "get" ? "GET" : request.verb == "patch" ? "PATCH" : "POST";
+}
+
+std::string path_of(const api_request& request, const std::string& name_space) {
+  auto path = request.group.empty() ? fmt::format("/api/{}", request.version)
+                                    : fmt::format("/apis/{}/{}", request.group, request.version);
+  if (!request.is_global) path += "/namespaces/" + name_space;
+  path += "/" + request.resource;
+  if (!request.name.empty()) path += "/" + request.name;
+  return request.verb == "get" ? path : path + "?fieldManager=dlrun";
+}
+
+std::string content_type_of(const api_request& request) {
+  if (request.verb == "get") return "";
+  return request.verb == "patch" ? "application/merge-patch+json" : "application/json";
+}
+
+std::string text_of(const api_request& request) {
+  return fmt::format("{} {}{}{}{}", request.verb, request.resource, request.group.empty() ? "" : ".",
+                     request.group, request.name.empty() ? "" : " '" + request.name + "'");
+}
+
+api_request review_of(const api_request& request, const std::string& name_space) {
+  nlohmann::json of{{"verb", request.verb},
+                    {"group", request.group},
+                    {"version", request.version},
+                    {"resource", request.resource},
+                    {"namespace", name_space}};
+  if (!request.name.empty()) of["name"] = request.name;
+  const nlohmann::json review{{"apiVersion", "authorization.k8s.io/v1"},
+                              {"kind", "SelfSubjectAccessReview"},
+                              {"spec", {{"resourceAttributes", of}}}};
+  return {.verb = "create",
+          .group = "authorization.k8s.io",
+          .version = "v1",
+          .resource = "selfsubjectaccessreviews",
+          .body = review.dump(),
+          .is_global = true};
+}
+
+} // namespace dlrun::kubernetes

@@ -1,0 +1,48 @@
+/// How a job has ended, as Kubernetes is told. Pure: texts and objects, no network.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+
+namespace dlrun::kubernetes {
+
+/// Where the kubelet reads a container's last words, unless its manifest names another file.
+inline constexpr auto termination_file = "/dev/termination-log";
+/// Of which it reads so much.
+inline constexpr std::size_t termination_bytes_max = 4096;
+
+// Of the Job of the control pod, once it has ended.
+inline constexpr auto exit_code_annotation = "dlrun/exit-code";
+inline constexpr auto reason_annotation = "dlrun/reason";
+inline constexpr auto summary_annotation = "dlrun/summary";
+
+struct job_outcome {
+  int exit_code = 0;     ///< of docs/cli.md, but not 130: a job that was stopped may go on
+  std::string reason{};  ///< "" with 0
+  std::string summary{}; ///< what the report says, on one line; "" where there is none
+  /// Another start would end the same way. What is not final may be mended by one, and hosts may
+  /// have what it needs.
+  bool is_final = true;
+
+  bool operator==(const job_outcome&) const = default;
+};
+
+/// Not longer than termination_bytes_max, nor cut within a character.
+std::string termination_message(const job_outcome& outcome);
+
+/// For the Job of the control pod: annotations; and one that has ended for good, without success,
+/// is not started again, so that Kubernetes takes it for failed.
+nlohmann::json outcome_patch(const job_outcome& outcome);
+
+/// @param job as the server tells it; `name` of the Event, `pod` that reports it, `now` of the wall
+nlohmann::json event_of(const job_outcome& outcome, const nlohmann::json& job, const std::string& name,
+                        const std::string& pod, std::chrono::system_clock::time_point now);
+
+/// For the Job of the hosts: its pods end.
+nlohmann::json suspending_patch();
+/// Has Kubernetes ended that Job, or begun to?
+bool is_over(const nlohmann::json& job);
+
+} // namespace dlrun::kubernetes

@@ -1,0 +1,87 @@
+#include "kubernetes/outcome_telling.hpp"
+
+#include "base/random.hpp"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+namespace dlrun::kubernetes {
+namespace {
+
+using nlohmann::json;
+
+constexpr std::chrono::milliseconds poll_period{500};
+
+/// What is not UTF-8 in it is replaced: of a file name, say, in a reason.
+std::string dumped(const json& body) { return body.dump(-1, ' ', false, json::error_handler_t::replace); }
+
+api_request for_job(const std::string& verb, const std::string& name, const json& body = {}) {
+  return {.verb = verb,
+          .group = "batch",
+          .version = "v1",
+          .resource = "jobs",
+          .name = name,
+          .body = body.is_null() ? "" : dumped(body)};
+}
+
+/// The same each time that it is asked for, so that an answer which was lost makes no second one.
+answer<json> make_event(api_client& client, const outcome_telling& what, const json& job,
+                        time_point give_up) {
+  const auto name = fmt::format("{}.{:016x}", what.job, base::random_number());
+  const auto event = event_of(what.outcome, job, name, what.pod, std::chrono::system_clock::now());
+  auto made =
+      client.ask({.verb = "create", .version = "v1", .resource = "events", .body = dumped(event)}, give_up);
+  if (!made && made.error().kind == refusal_kind::conflict) return json::object();
+  return made;
+}
+
+/// @returns whether it is, when it is or `until` has come.
+answer<bool> wait_for_end(api_client& client, const std::string& name, time_point until, time_point give_up) {
+  for (;;) {
+    const auto job = client.ask(for_job("get", name), give_up);
+    if (!job && job.error().kind == refusal_kind::not_there) return true;
+    if (!job) return tl::unexpected(job.error());
+    if (is_over(*job)) return true;
+    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(until - client.time().now());
+    if (left.count() <= 0) return false;
+    client.time().wait(std::min(left, poll_period));
+  }
+}
+
+answer<json> end_hosts(api_client& client, const outcome_telling& what, time_point give_up) {
+  const auto until = client.time().now() + what.hosts_patience;
+  const auto is_ended =
+      wait_for_end(client, what.hosts_job, std::min(until, give_up - 2 * poll_period), give_up);
+  if (!is_ended) return tl::unexpected(is_ended.error());
+  return *is_ended ? json::object()
+                   : client.ask(for_job("patch", what.hosts_job, suspending_patch()), give_up);
+}
+
+/// Objects are read as Kubernetes writes them; what has another shape is told, as a refusal is.
+template <class Call>
+answer<json> guarded(Call call) {
+  try {
+    return call();
+  } catch (const json::exception& odd) {
+    return tl::unexpected(api_refusal{refusal_kind::wrong,
+                                      fmt::format("the API server answers what is no Job: {}", odd.what())});
+  }
+}
+
+} // namespace
+
+std::vector<std::string> tell_outcome(api_client& client, const outcome_telling& what, time_point give_up) {
+  std::vector<std::string> undone;
+  const auto note = [&](const answer<json>& told) {
+    if (!told && std::ranges::find(undone, told.error().message) == undone.end())
+      undone.push_back(told.error().message);
+  };
+  const auto job = client.ask(for_job("patch", what.job, outcome_patch(what.outcome)), give_up);
+  note(job);
+  if (job) note(guarded([&] { return make_event(client, what, *job, give_up); }));
+  if (what.outcome.is_final) note(guarded([&] { return end_hosts(client, what, give_up); }));
+  return undone;
+}
+
+} // namespace dlrun::kubernetes

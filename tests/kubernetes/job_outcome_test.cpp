@@ -1,0 +1,73 @@
+#include "kubernetes/job_outcome.hpp"
+
+#include "base/utf8.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+namespace dlrun::kubernetes {
+namespace {
+
+using nlohmann::json;
+
+TEST(job_outcome, ends_the_job_where_it_has_not_succeeded) {
+  for (const int code : {1, 2, 3}) {
+    const auto patch = outcome_patch({.exit_code = code, .reason = "why", .summary = "what"});
+    EXPECT_EQ(patch["spec"], (json{{"backoffLimit", 0}}));
+    EXPECT_EQ(patch["metadata"]["annotations"], (json{{"dlrun/exit-code", std::to_string(code)},
+                                                      {"dlrun/reason", "why"},
+                                                      {"dlrun/summary", "what"}}));
+  }
+  EXPECT_FALSE(outcome_patch({.exit_code = 0}).contains("spec"));
+  EXPECT_FALSE(outcome_patch({.exit_code = 1, .is_final = false}).contains("spec"));
+}
+
+/// Two bytes a character: every second cut would be within one.
+TEST(job_outcome, is_bounded_and_cut_between_characters) {
+  std::string text = "x";
+  while (text.size() < 20'000) text += "\xc3\xa4";
+  for (const auto& one : {text, text.substr(1)}) {
+    const job_outcome outcome{.exit_code = 1, .reason = one, .summary = one};
+    const auto words = termination_message(outcome);
+    EXPECT_LE(words.size(), termination_bytes_max);
+    EXPECT_EQ(base::first_invalid_utf8(words), std::nullopt);
+    const auto patch = outcome_patch(outcome);
+    for (const auto* key : {reason_annotation, summary_annotation}) {
+      const auto told = patch["metadata"]["annotations"][key].get<std::string>();
+      EXPECT_EQ(base::first_invalid_utf8(told), std::nullopt);
+      EXPECT_TRUE(told.ends_with("..."));
+    }
+    EXPECT_LE(patch.dump().size(), 4000U);
+  }
+}
+
+TEST(job_outcome, is_an_event_of_the_job) {
+  const json job{{"metadata", {{"name", "job"}, {"namespace", "n"}, {"uid", "17"}}}};
+  const auto when = std::chrono::system_clock::time_point{std::chrono::seconds{1'795'836'645}};
+  const auto event =
+      event_of({.exit_code = 3, .reason = "2 records were left out"}, job, "job.1", "pod", when);
+  EXPECT_EQ(event["involvedObject"]["uid"], "17");
+  EXPECT_EQ(event["metadata"], (json{{"name", "job.1"}, {"namespace", "n"}}));
+  EXPECT_EQ(event["reason"], "RecordsLeftOut");
+  EXPECT_EQ(event["type"], "Warning");
+  EXPECT_EQ(event["message"], "exit code 3: 2 records were left out");
+  EXPECT_EQ(event["lastTimestamp"], "2026-11-28T03:30:45Z");
+  EXPECT_EQ(event_of({.exit_code = 1, .is_final = false}, job, "e", "p", when)["reason"], "AttemptFailed");
+  EXPECT_EQ(event_of({.exit_code = 0}, job, "e", "p", when)["type"], "Normal");
+}
+
+TEST(job_outcome, a_job_is_over_when_kubernetes_says_so) {
+  const auto with = [](const char* type, const char* status) {
+    return json{{"status", {{"conditions", json::array({{{"type", type}, {"status", status}}})}}}};
+  };
+  for (const auto* type : {"Complete", "Failed", "SuccessCriteriaMet", "FailureTarget"}) {
+    EXPECT_TRUE(is_over(with(type, "True"))) << type;
+    EXPECT_FALSE(is_over(with(type, "False"))) << type;
+  }
+  EXPECT_FALSE(is_over(with("Suspended", "True")));
+  EXPECT_FALSE(is_over(json::object()));
+}
+
+} // namespace
+} // namespace dlrun::kubernetes

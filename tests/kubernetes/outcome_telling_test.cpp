@@ -1,0 +1,146 @@
+#include "kubernetes/outcome_telling.hpp"
+
+#include "tests/kubernetes/played_api.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+namespace dlrun::kubernetes {
+namespace {
+
+using nlohmann::json;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using namespace std::chrono_literals;
+
+constexpr auto telling_max = 10s;
+constexpr auto patch_job_line = "PATCH /apis/batch/v1/namespaces/team-a/jobs/job?fieldManager=dlrun";
+constexpr auto make_event_line = "POST /api/v1/namespaces/team-a/events?fieldManager=dlrun";
+constexpr auto get_hosts_line = "GET /apis/batch/v1/namespaces/team-a/jobs/job-hosts";
+constexpr auto patch_hosts_line = "PATCH /apis/batch/v1/namespaces/team-a/jobs/job-hosts?fieldManager=dlrun";
+
+/// Jobs that are there, of which that of the hosts is over at a time.
+class outcome_telling_test : public testing::Test {
+protected:
+  outcome_telling_test() {
+    api.answer = [this](const base::http_request& asked) {
+      const auto line = line_of(asked);
+      if (refusals.contains(line)) return refusals.at(line);
+      if (line == get_hosts_line && api.now >= hosts_end)
+        return base::http_answer{
+            200, json{{"status", {{"conditions", json::array({{{"type", "Complete"}, {"status", "True"}}})}}}}
+                     .dump()};
+      return base::http_answer{200, json{{"metadata", {{"name", "job"}, {"uid", "17"}}}}.dump()};
+    };
+  }
+
+  std::vector<std::string> tell(int code = 1, std::chrono::milliseconds hosts_patience = 5s) {
+    auto client = api.make_client();
+    return tell_outcome(client,
+                        {.job = "job",
+                         .hosts_job = "job-hosts",
+                         .pod = "pod",
+                         .outcome = {.exit_code = code, .reason = "why"},
+                         .hosts_patience = hosts_patience},
+                        api.in(telling_max));
+  }
+
+  played_api api;
+  time_point hosts_end{};
+  std::map<std::string, base::http_answer> refusals{};
+};
+
+TEST_F(outcome_telling_test, tells_the_job_first_then_an_event_and_leaves_hosts_that_are_over_alone) {
+  EXPECT_THAT(tell(), IsEmpty());
+  EXPECT_THAT(api.asked(), ElementsAre(patch_job_line, make_event_line, get_hosts_line));
+  EXPECT_EQ(json::parse(api.requests[0].body)["spec"]["backoffLimit"], 0);
+  EXPECT_EQ(json::parse(api.requests[1].body)["involvedObject"]["uid"], "17");
+}
+
+TEST_F(outcome_telling_test, waits_for_hosts_that_hear_of_the_end_by_themselves) {
+  hosts_end = api.in(3s);
+  EXPECT_THAT(tell(0), IsEmpty());
+  EXPECT_EQ(api.asked().back(), get_hosts_line);
+  EXPECT_FALSE(json::parse(api.requests[0].body).contains("spec"));
+}
+
+TEST_F(outcome_telling_test, suspends_hosts_that_nobody_tells) {
+  hosts_end = time_point::max();
+  const auto begun = api.now;
+  EXPECT_THAT(tell(), IsEmpty());
+  EXPECT_EQ(api.asked().back(), patch_hosts_line);
+  EXPECT_EQ(json::parse(api.requests.back().body), (json{{"spec", {{"suspend", true}}}}));
+  EXPECT_GE(api.now - begun, 5s);
+  api.requests.clear();
+  const auto again = api.now;
+  EXPECT_THAT(tell(2, 0s), IsEmpty());
+  EXPECT_THAT(api.asked(), ElementsAre(patch_job_line, make_event_line, get_hosts_line, patch_hosts_line));
+  EXPECT_EQ(api.now, again) << "nobody has told them";
+}
+
+/// They may have the stores that the next start asks for.
+TEST_F(outcome_telling_test, leaves_hosts_alone_where_another_start_may_do_better) {
+  hosts_end = time_point::max();
+  auto client = api.make_client();
+  const job_outcome outcome{.exit_code = 1, .reason = "why", .is_final = false};
+  EXPECT_THAT(tell_outcome(client, {.job = "job", .hosts_job = "job-hosts", .pod = "pod", .outcome = outcome},
+                           api.in(telling_max)),
+              IsEmpty());
+  EXPECT_THAT(api.asked(), ElementsAre(patch_job_line, make_event_line));
+}
+
+TEST_F(outcome_telling_test, does_what_it_may_and_says_what_it_may_not) {
+  hosts_end = time_point::max();
+  refusals[make_event_line] = refused(403, "events is forbidden");
+  EXPECT_THAT(tell(), ElementsAre(HasSubstr("cannot create events: HTTP status 403: events is forbidden")));
+  EXPECT_EQ(api.asked().back(), patch_hosts_line);
+  refusals.clear();
+  refusals[patch_job_line] = refused(403, "exceeded quota");
+  EXPECT_THAT(tell(), ElementsAre(HasSubstr("patch jobs.batch 'job'")));
+  EXPECT_EQ(api.asked().back(), patch_hosts_line);
+}
+
+TEST_F(outcome_telling_test, hosts_whose_job_is_gone_are_over) {
+  refusals[get_hosts_line] = refused(404, "not found");
+  EXPECT_THAT(tell(), IsEmpty());
+}
+
+TEST_F(outcome_telling_test, an_event_that_is_there_after_all_is_made) {
+  refusals[make_event_line] = refused(409, "already exists");
+  EXPECT_THAT(tell(), IsEmpty());
+}
+
+TEST_F(outcome_telling_test, ends_in_time_without_an_api) {
+  api.answer = [&](const auto&) -> result<base::http_answer> {
+    api.now += api.deadlines.back();
+    return fail(error_code::timed_out, "no answer");
+  };
+  const auto begun = api.now;
+  EXPECT_THAT(tell(), testing::Contains(HasSubstr("no answer")));
+  EXPECT_LE(api.now - begun, telling_max);
+}
+
+TEST_F(outcome_telling_test, answers_of_another_shape_are_told_and_nothing_worse) {
+  for (const auto* body :
+       {R"({"metadata":5,"status":[]})", R"({"metadata":{"uid":5},"status":{"conditions":5}})", "{}"}) {
+    api.answer = [body](const auto&) { return base::http_answer{200, body}; };
+    EXPECT_THAT(tell(1, 0s), testing::Contains(HasSubstr("answers what is no Job"))) << body;
+  }
+}
+
+TEST_F(outcome_telling_test, a_reason_that_is_no_text_is_told_as_far_as_it_is) {
+  auto client = api.make_client();
+  EXPECT_THAT(
+      tell_outcome(
+          client,
+          {.job = "job", .hosts_job = "h", .pod = "p", .outcome = {.exit_code = 2, .reason = "\xff/x"}},
+          api.in(telling_max)),
+      IsEmpty());
+  EXPECT_THAT(json::parse(api.requests[0].body)["metadata"]["annotations"]["dlrun/reason"].get<std::string>(),
+              HasSubstr("/x"));
+}
+
+} // namespace
+} // namespace dlrun::kubernetes
