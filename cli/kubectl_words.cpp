@@ -163,6 +163,18 @@ words words_for_verb(const pods_target& of, const std::string& pod, const words&
   return with_namespace(of, std::move(all));
 }
 
+words words_for_hosts_job(const pods_target& of) {
+  return with_namespace(
+      of, {"get", "job.batch/" + hosts_job_of(of.job), "--ignore-not-found", "--output=json", patience});
+}
+
+/// Both numbers at once: those of a Job whose pods have numbers may change together alone.
+words words_for_hosts(const pods_target& of, std::uint32_t hosts) {
+  return with_namespace(
+      of, {"patch", "job.batch/" + hosts_job_of(of.job), "--type=merge",
+           fmt::format(R"(--patch={{"spec":{{"completions":{0},"parallelism":{0}}}}})", hosts), patience});
+}
+
 words words_for_stop(const pods_target& of) {
   return with_namespace(
       of, {"patch", "job.batch/" + of.job, "--type=merge", R"(--patch={"spec":{"suspend":true}})", patience});
@@ -216,6 +228,33 @@ result<submitted_job> read_job(const pods_target& of, const std::string& answer)
   }
   made.outcome = outcome_in(member(member(job, "metadata"), "annotations"));
   return made;
+}
+
+result<std::uint32_t> check_hosts(const pods_target& of, const std::string& answer,
+                                  const std::string& wanted) {
+  const auto job = read_job({of.name_space, hosts_job_of(of.job)}, answer);
+  if (!job) return tl::unexpected(job.error());
+  if (!job->ended.empty() || job->is_suspended)
+    return fail(error_code::bad_usage,
+                fmt::format("the hosts of '{}' have ended: there is nothing to scale", of.job));
+  const auto bounds = member(member(json::parse(answer, nullptr, false), "metadata"), "annotations");
+  const auto least = number_in(bounds, hosts_min_annotation), most = number_in(bounds, hosts_max_annotation);
+  if (least == 0 || most == 0)
+    return fail(
+        error_code::bad_usage,
+        fmt::format("job '{}' does not say how many hosts it may have: an earlier dlrun submitted it, "
+                    "without --hosts-max",
+                    of.job));
+  int hosts = 0;
+  const auto* const end = wanted.data() + wanted.size();
+  const auto read = std::from_chars(wanted.data(), end, hosts);
+  if (read.ec == std::errc{} && read.ptr == end && hosts >= least && hosts <= most)
+    return static_cast<std::uint32_t>(hosts);
+  return fail(
+      error_code::bad_usage,
+      fmt::format("--hosts {}: '{}' was submitted for {} to {} pods beside the control pod: name a number "
+                  "of these, or submit jobs with --hosts-min and --hosts-max",
+                  base::printable(wanted), of.job, least, most));
 }
 
 result<std::string> running_control_pod(const pods_target& of, const submitted_job& job,

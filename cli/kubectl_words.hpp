@@ -1,6 +1,7 @@
 /// What kubectl is asked for a job on pods, and what its answers mean. Nothing here runs it.
 #pragma once
 
+#include <cstdint>
 #include <dlrun/error.hpp>
 #include <optional>
 #include <string>
@@ -43,6 +44,10 @@ std::vector<std::string> words_for_control_pods(const pods_target& of);
 /// Runs dlrun with these words in a pod.
 std::vector<std::string> words_for_verb(const pods_target& of, const std::string& pod,
                                         const std::vector<std::string>& verb);
+/// The Job of the pods of hosts as JSON; nothing where it is not there.
+std::vector<std::string> words_for_hosts_job(const pods_target& of);
+/// Lets that Job have so many pods.
+std::vector<std::string> words_for_hosts(const pods_target& of, std::uint32_t hosts);
 /// Ends the control pod in order, and lets none follow.
 std::vector<std::string> words_for_stop(const pods_target& of);
 /// @param objects as words_for_own_objects() has them told
@@ -67,6 +72,11 @@ struct submitted_job {
 /// @param answer to words_for_job(). @returns bad_usage when there is no such job, or it is not one
 /// of dlrun's.
 result<submitted_job> read_job(const pods_target& of, const std::string& answer);
+
+/// May that Job have `wanted` pods? @param answer to words_for_hosts_job(). @returns them;
+/// bad_usage, naming the bounds, when not, or when the Job is over or stopped.
+result<std::uint32_t> check_hosts(const pods_target& of, const std::string& answer,
+                                  const std::string& wanted);
 
 /// The control pod whose container runs. @param answer to words_for_control_pods(). @returns
 /// role_lost when none does, saying what there is instead.

@@ -69,7 +69,7 @@ std::string list_of_hosts(const pods_wish& of) {
                   {"join",
                    {{"listen", fmt::format("self:{}", join_port)},
                     {"hosts_min", of.hosts_min},
-                    {"hosts_max", of.hosts + 1},
+                    {"hosts_max", of.hosts_max + 1},
                     {"key_file", fmt::format("{}/key", secret_folder)}}}});
 }
 
@@ -298,9 +298,13 @@ object hosts_job(const pods_wish& of) {
   auto pod = pod_template(of, "host", container(of, arguments, std::move(mounts), true), std::move(volumes),
                           of.leave_grace.count() + host_grace_s);
   pod["spec"]["tolerations"] = short_tolerations();
+  auto named = metadata(of, hosts_name(of));
+  // With fewer than the job may begin with there would be more roles on a pod than its size is for.
+  named["annotations"] = {{hosts_min_annotation, fmt::format("{}", std::max(of.hosts_min, 2U) - 1)},
+                          {hosts_max_annotation, fmt::format("{}", of.hosts_max)}};
   return {{"apiVersion", "batch/v1"},
           {"kind", "Job"},
-          {"metadata", metadata(of, hosts_name(of))},
+          {"metadata", std::move(named)},
           {"spec",
            {{"completionMode", "Indexed"},
             {"completions", of.hosts},

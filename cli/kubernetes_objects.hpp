@@ -20,6 +20,7 @@ struct pods_wish {
   std::string job_file;   ///< its text
   std::vector<std::string> overrides{};
   std::uint32_t hosts = 1;          ///< pods beside the control pod
+  std::uint32_t hosts_max = 1;      ///< to so many they may be scaled
   std::uint32_t hosts_min = 2;      ///< the job begins when so many are there, the control pod included
   std::uint32_t cpus = 1;           ///< of each pod
   std::string memory{};             ///< likewise; as Kubernetes writes it, as are the next
@@ -33,6 +34,10 @@ struct pods_wish {
   std::vector<std::pair<std::string, std::string>> node_labels{}; ///< that a node has to have
   std::chrono::seconds leave_grace{30};                           ///< of the job
 };
+
+/// Of the Job of the pods of hosts: between which numbers it may be scaled.
+inline constexpr auto hosts_min_annotation = "dlrun/hosts-min";
+inline constexpr auto hosts_max_annotation = "dlrun/hosts-max";
 
 /// Where things are in a pod.
 inline constexpr auto job_folder = "/etc/dlrun";

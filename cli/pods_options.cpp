@@ -82,6 +82,15 @@ result<void> check_hosts_min(pods_options& options) {
                             pods.hosts + 1));
 }
 
+result<void> check_hosts_max(pods_options& options) {
+  auto& pods = options.pods;
+  pods.hosts_max = options.hosts_max == 0 ? pods.hosts : options.hosts_max;
+  if (pods.hosts_max >= pods.hosts) return {};
+  return refuse(
+      "--hosts-max", std::to_string(options.hosts_max),
+      fmt::format("the job begins with --hosts {}, so let it be {} or more", pods.hosts, pods.hosts));
+}
+
 result<void> check_pods_name(const pods_wish& pods) {
   if (is_service_name(pods.name, pods_name_max)) return {};
   return refuse(
@@ -112,6 +121,7 @@ result<void> check(pods_options& options) {
   if (fine) fine = check_sizes(pods);
   if (fine) fine = add_node_labels(options.node_labels, pods);
   if (fine) fine = check_hosts_min(options);
+  if (fine) fine = check_hosts_max(options);
   if (fine && !pods.name.empty()) fine = check_pods_name(pods);
   if (fine) fine = read_pods_job(options.file, pods);
   if (fine) fine = check_pods_name(pods); // that of the job, where there is no other
@@ -148,6 +158,11 @@ void add_options_of_pods(CLI::App& command, pods_options& options) {
                   "The job begins when so many are there, the control pod included (default: all)")
       ->check(decimal())
       ->check(CLI::Range(1U, pods_hosts_max + 1));
+  command
+      .add_option("--hosts-max", options.hosts_max,
+                  "To so many pods beside the control pod 'dlrun scale --hosts' may go (default: --hosts)")
+      ->check(decimal())
+      ->check(CLI::Range(1U, pods_hosts_max));
   command.add_option("--cpus", pods.cpus, "Cores of each pod (default: 1)")
       ->check(decimal())
       ->check(CLI::Range(1U, pod_cpus_max));

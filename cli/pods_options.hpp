@@ -15,6 +15,7 @@ struct pods_options {
   std::string file; ///< of the job
   pods_wish pods{.name = {}, .name_space = {}, .image = {}, .job_file = {}};
   std::uint32_t hosts_min = 0; ///< 0: all
+  std::uint32_t hosts_max = 0; ///< 0: no more than pods.hosts
   std::vector<std::string> node_labels;
 };
 

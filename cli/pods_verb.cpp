@@ -56,9 +56,34 @@ result<int> stop(const kubectl& cluster, const pods_target& of) {
   return 0;
 }
 
+/// Kubernetes makes the pods, and ends those with the highest numbers.
+result<int> scale_hosts(const kubectl& cluster, const pods_target& of, const std::string& wanted) {
+  const auto job =
+      cluster.ask(words_for_hosts_job(of), fmt::format("cannot look for the hosts of '{}'", of.job));
+  if (!job) return tl::unexpected(job.error());
+  const auto hosts = check_hosts(of, *job, wanted);
+  if (!hosts) return tl::unexpected(hosts.error());
+  const auto told = cluster.ask(words_for_hosts(of, *hosts), fmt::format("cannot scale '{}'", of.job));
+  if (!told) return tl::unexpected(told.error());
+  say(stdout, "{} pods of hosts are wanted\n", *hosts);
+  return 0;
+}
+
+/// The value of --hosts, in either form.
+std::optional<std::string> hosts_in(const std::vector<std::string>& words) {
+  constexpr std::string_view option = "--hosts", with_value = "--hosts=";
+  for (std::size_t i = 1; i < words.size(); ++i) {
+    if (words[i].starts_with(with_value)) return words[i].substr(with_value.size());
+    if (words[i] == option && i + 1 < words.size()) return words[i + 1];
+  }
+  return std::nullopt;
+}
+
 result<int> run(const pods_target& of, const std::vector<std::string>& words, std::size_t at) {
   const auto cluster = find_cluster();
   if (!cluster) return tl::unexpected(cluster.error());
+  if (const auto hosts = hosts_in(words); hosts && words.front() == "scale")
+    return scale_hosts(*cluster, of, *hosts);
   return words.front() == stop_verb ? stop(*cluster, of) : ask_pod(*cluster, of, verb_in_pod(of, words, at));
 }
 

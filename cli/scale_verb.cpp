@@ -15,6 +15,7 @@ constexpr auto count_period = std::chrono::milliseconds(50);
 struct scale_options {
   std::string run_dir;
   std::uint64_t workers = 0;
+  std::optional<std::uint64_t> hosts{}; ///< of a job on pods, which run_on_pods() scales
   bool wait = false;
 };
 
@@ -35,6 +36,13 @@ int wait_for_workers(const scale_options& options) {
 }
 
 int scale(const scale_options& options) {
+  if (options.hosts)
+    return complain(
+        {error_code::bad_usage,
+         fmt::format(
+             "--hosts {}: only pods are made when they are wanted (k8s://NAMESPACE/JOB); another host "
+             "joins by a token or a key, and is moved off by 'dlrun drain'",
+             *options.hosts)});
   const auto way_out = fmt::format("'{} --set cluster.workers=N' goes on with N workers",
                                    runtime::resume_command(options.run_dir));
   if (const auto over = why_over(options.run_dir, way_out)) return complain(*over);
@@ -52,18 +60,29 @@ void add_scale(CLI::App& app, verb& chosen) {
   auto options = std::make_shared<scale_options>();
   auto* command = app.add_subcommand("scale", "Change the number of workers of a running job");
   command->add_option("DIR", options->run_dir, "Run folder, e.g. runs/fashion-mnist-cnn")->required();
+  auto* workers = command
+                      ->add_option("--workers", options->workers,
+                                   "How many there shall be, from cluster.workers_min to cluster.workers_max")
+                      ->check(decimal());
+  auto* hosts = command
+                    ->add_option("--hosts", options->hosts,
+                                 "Of a job on pods: how many pods beside the control pod, up to the "
+                                 "--hosts-max that it was submitted with")
+                    ->check(decimal())
+                    ->excludes(workers);
   command
-      ->add_option("--workers", options->workers,
-                   "How many there shall be, from cluster.workers_min to cluster.workers_max")
-      ->required()
-      ->check(decimal());
-  command->add_flag("--wait", options->wait,
-                    "Wait until so many have joined and those that are too many have left");
+      ->add_flag("--wait", options->wait,
+                 "Wait until so many have joined and those that are too many have left")
+      ->needs(workers);
   command->footer(
       "The parameters that come out are the same bits for any number of workers. What is asked for "
       "holds\nafter a restart of the coordinator too, and when the run is resumed, unless "
       "cluster.workers is changed then.");
-  command->callback([options, &chosen] { chosen = [options] { return scale(*options); }; });
+  command->callback([options, workers, hosts, &chosen] {
+    if (workers->empty() && hosts->empty())
+      throw CLI::RequiredError("--workers, or --hosts of a job on pods,");
+    chosen = [options] { return scale(*options); };
+  });
 }
 
 } // namespace dlrun::cli

@@ -111,6 +111,40 @@ TEST(submitted_job, that_is_not_there_or_not_ours_is_told) {
   EXPECT_THAT(read_job(in_team, R"({"metadata":{}})").error().message, HasSubstr("dlrun submit"));
 }
 
+class hosts_of_a_job : public testing::Test {
+protected:
+  static std::string with(const std::string& annotations, const std::string& more = "") {
+    return R"({"metadata":{"labels":{"app.kubernetes.io/name":"dlrun"},"annotations":)" + annotations + "}" +
+           more + "}";
+  }
+  static std::string problem(const std::string& answer, const std::string& wanted) {
+    const auto checked = check_hosts(in_team, answer, wanted);
+    return checked ? "" : checked.error().message;
+  }
+  const std::string bounds = R"({"dlrun/hosts-min":"2","dlrun/hosts-max":"5"})";
+};
+
+TEST_F(hosts_of_a_job, are_as_many_as_it_was_submitted_for) {
+  for (const auto* good : {"2", "3", "5"}) EXPECT_EQ(problem(with(bounds), good), "") << good;
+  EXPECT_EQ(check_hosts(in_team, with(bounds), "4"), 4U);
+  for (const auto* wrong : {"0", "1", "6", "", "3x", "-3", "99999999999999999999"})
+    EXPECT_THAT(problem(with(bounds), wrong), HasSubstr("2 to 5 pods")) << wrong;
+}
+
+TEST_F(hosts_of_a_job, are_not_scaled_where_there_are_none_or_nobody_said_how_many) {
+  EXPECT_THAT(problem("", "3"), HasSubstr("no job 'x-hosts'"));
+  for (const auto* strange : {"null", "{}", "[]", R"({"dlrun/hosts-min":2})", R"({"dlrun/hosts-min":"x"})"})
+    EXPECT_THAT(problem(with(strange), "3"), HasSubstr("does not say how many hosts")) << strange;
+  EXPECT_THAT(problem(with(bounds, R"(,"spec":{"suspend":true})"), "3"), HasSubstr("have ended"));
+  EXPECT_THAT(problem(with(bounds, R"(,"status":{"conditions":[{"type":"Complete","status":"True"}]})"), "3"),
+              HasSubstr("have ended"));
+}
+
+TEST_F(hosts_of_a_job, have_both_numbers_changed_at_once) {
+  EXPECT_THAT(words_for_hosts(in_team, 7),
+              testing::Contains(R"(--patch={"spec":{"completions":7,"parallelism":7}})"));
+}
+
 TEST(control_pod, is_taken_when_its_container_runs) {
   const auto pods = [](const std::string& status, const std::string& more = "") {
     return R"({"items":[{"metadata":{"name":"x-1")" + more + R"(},"status":)" + status + "}]}";

@@ -136,7 +136,7 @@ class kubectl(played_kubectl.played_kubectl):
     def on_patch(self, words, given):
         answer = super().on_patch(words, given)
         name = words[0].partition("/")[2]
-        if not self.objects["Job", name]["spec"]["suspend"]:
+        if self.objects["Job", name]["spec"].get("suspend") is False:
             self.cluster.start(name)
         self.cluster.on_job_changed(name)
         return answer
@@ -200,6 +200,20 @@ class is_run_through_kubectl(on_pods):
         self.assertIn("is over (Complete)", complaint)
         self.assertEqual(self.call("delete", f"k8s://{NAME}")[::2], (COMPLETED, ""))
         self.assertEqual(self.cluster.objects, {})
+
+    def test_with_more_pods_and_fewer(self):
+        spec = self.unhurried_spec()
+        code, _, complaint = self.call(*self.words_for("submit", spec, "--hosts-max", "3", "--hosts-min", "2"))
+        self.assertEqual(code, COMPLETED, complaint)
+        [self.control] = self.cluster.pods_of(NAME)
+        step = self.wait_until_trains()["step"]
+        self.assertEqual(self.call("scale", f"k8s://{NAME}", "--hosts", "3"), (COMPLETED, "3 pods of hosts are wanted\n", ""))
+        wait_until(lambda: f"{NAME}-hosts-2" in {event["host"] for event in self.events("host-joined")}, "the third joins")
+        self.assertEqual(self.call("scale", f"k8s://{NAME}", "--hosts", "1"), (COMPLETED, "1 pods of hosts are wanted\n", ""))
+        wait_until(lambda: {event["host"] for event in self.events("host-left")} == {f"{NAME}-hosts-1", f"{NAME}-hosts-2"}, "two leave")
+        wait_until(lambda: self.status().get("step", 0) > step, "it goes on")
+        self.expect_complete(spec)
+        self.assertEqual(self.events("host-lost"), [])
 
     def test_and_goes_on_where_it_was_stopped(self):
         spec = self.unhurried_spec()

@@ -198,6 +198,11 @@ class says_what_the_pods_do(writes_manifests):
         job = small_data.write_spec(self.bench.folder / "limited.yaml", self.spec() | {"data": {"train": self.data, "memory_limit": "100MiB"}})
         self.assertEqual(limits("--memory", "4Gi", job=job), [])
 
+    def test_the_list_of_hosts_has_room_for_those_that_may_come_later(self):
+        for options, most in (((), 2), (("--hosts", "3"), 4), (("--hosts", "3", "--hosts-max", "9"), 10)):
+            listed = yaml.safe_load(self.objects("--name", "x", *options)["ConfigMap", "x-files"]["data"]["hosts.yaml"])
+            self.assertEqual(listed["join"]["hosts_max"], most)
+
     def test_hosts_leave_a_node_that_is_gone_soon_and_the_control_pod_as_late_as_others(self):
         specs = self.pod_specs("--name", "x")
         self.assertEqual(specs["x-hosts"]["tolerations"],
@@ -296,6 +301,7 @@ class refuses(writes_manifests):
         for option, values in (("--hosts", ("0", "256", "-1", "two", "010")), ("--cpus", ("0", "1.5", "500m")), ("--hosts-min", ("0", "257"))):
             for value in values:
                 self.expect_refused(f"{option}={value}", words=(option,))
+        self.expect_refused("--hosts", "3", "--hosts-max", "2", words=("--hosts-max '2'", "let it be 3 or more"))
         self.expect_refused("--hosts", "2", "--hosts-min", "4", words=("--hosts-min '4'", "there are 3 at most"))
         for option in ("--memory", "--disk"):
             for value in ("4", "4GB", "4gi", "0Gi", "-1Gi", "4.5Gi", "Gi"):

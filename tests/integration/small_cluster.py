@@ -304,7 +304,24 @@ class cluster:
         """Somebody has patched it."""
         if self.objects["Job", name]["spec"].get("suspend"):
             self.end_pods(name)
+        elif self.objects["Job", name]["spec"].get("completionMode") == "Indexed":
+            self.scale(name)
         self.look_at_limit(name)
+
+    def scale(self, name):
+        """The pods of an indexed Job become as many as it says by now: those with the highest numbers go."""
+        with self.lock:
+            job = self.objects["Job", name]
+            assert job["spec"]["completions"] == job["spec"]["parallelism"], "Kubernetes takes them together alone"
+            wanted = [f"{name}-{index}" for index in range(job["spec"]["parallelism"])]
+            there = {one.host_name: one for one in self.pods_of(name) if not one.is_deleted}
+            for one in there.values():
+                if one.host_name not in wanted:
+                    one.is_replaced = True  # by none
+                    threading.Thread(target=one.delete, daemon=True).start()
+            for host_name in wanted:
+                if there and host_name not in there:
+                    self.make_pod(job, host_name)
 
     def look_at_limit(self, name):
         """Of restarts in place, of all its pods that there are: with restartPolicy OnFailure a Job fails when they are as many as its

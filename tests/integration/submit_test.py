@@ -219,6 +219,39 @@ class asks_a_control_pod(with_kubectl):
         self.assertEqual(self.kubectl.calls, [])
 
 
+class scales_pods(with_kubectl):
+    def spec_of_hosts(self):
+        return self.kubectl.objects["Job", "x-hosts"]["spec"]
+
+    def test_within_what_the_job_was_submitted_for(self):
+        self.submitted("--hosts", "3", "--hosts-min", "3", "--hosts-max", "5")
+        for words in (("--hosts", "5"), ("--hosts=2",)):
+            self.assertEqual(self.call("scale", "k8s://x", *words), (DONE, f"{words[-1][-1]} pods of hosts are wanted\n", ""))
+            self.assertEqual((self.spec_of_hosts()["completions"], self.spec_of_hosts()["parallelism"]), (int(words[-1][-1]),) * 2)
+        for wrong in ("1", "6", "0", "99999999999999999"):
+            self.expect_refused(self.call("scale", "k8s://x", "--hosts", wrong), f"--hosts {wrong}", "2 to 5 pods", "--hosts-max")
+        self.assertEqual(self.spec_of_hosts()["parallelism"], 2)
+        self.assertEqual(self.asked("exec"), [])
+
+    def test_of_no_job_that_is_over_or_older(self):
+        self.submitted()
+        hosts = self.kubectl.objects["Job", "x-hosts"]
+        hosts["spec"]["suspend"] = True
+        self.expect_refused(self.call("scale", "k8s://x", "--hosts", "1"), "the hosts of 'x' have ended")
+        hosts["spec"]["suspend"], annotations = False, hosts["metadata"].pop("annotations")
+        self.assertEqual(annotations, {"dlrun/hosts-min": "1", "dlrun/hosts-max": "1"})
+        self.expect_refused(self.call("scale", "k8s://x", "--hosts", "1"), "does not say how many hosts")
+        del self.kubectl.objects["Job", "x-hosts"]
+        self.expect_refused(self.call("scale", "k8s://x", "--hosts", "1"), "no job 'x-hosts'")
+
+    def test_and_workers_one_at_a_time_and_no_hosts_of_a_folder(self):
+        self.submitted()
+        for words in (("k8s://x", "--hosts", "2", "--workers", "2"), ("k8s://x", "--hosts", "2", "--wait"), ("k8s://x",)):
+            self.assertEqual(self.call("scale", *words)[0], BAD_USAGE, words)
+        self.expect_refused(self.call("scale", str(self.bench.folder), "--hosts", "2"), "--hosts 2", "k8s://NAMESPACE/JOB", "dlrun drain")
+        self.assertEqual(self.kubectl.calls, [])
+
+
 class stops(with_kubectl):
     def test_so_that_no_container_begins_again(self):
         self.submitted()
