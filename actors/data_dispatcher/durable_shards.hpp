@@ -27,7 +27,7 @@ public:
   bool all_reported() const { return statuses_.size() == ps_shards_; }
   /// Whether all have reported, and nobody stands on another timeline.
   bool all_on(timeline_id timeline) const;
-  /// Versions that all can go back to (R14a): what a shard made on its timeline is good up to the
+  /// Versions that all can go back to (R14): what a shard made on its timeline is good up to the
   /// lowest branch of `history` since. Never empty: version 0 is one. All have reported.
   protocol::version_set restorable(const protocol::history& history) const;
   /// Versions that all have a snapshot of, with version 0, which needs no storage. Ascending.

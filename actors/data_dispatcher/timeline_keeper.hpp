@@ -58,7 +58,7 @@ public:
   void on_shard_status(const protocol::shard_status& status, protocol::time_point now,
                        data_dispatcher_actions& out);
   /// What that shard said counts no more. All shards must have reported before anything is decided
-  /// (R14a).
+  /// (R14).
   void on_shard_lost(ps_shard_id shard) { shards_.forget(shard); }
   /// As loss_watch has it.
   void set_workers(std::map<worker_id, dlrun::incarnation> heard, bool all_known) {

@@ -74,7 +74,7 @@ class course:
         return 10**9 if branch is None else branch
 
     def common(self):
-        """R14a: the versions that all counted stores of all shards can restore, of the newest timeline."""
+        """R14: the versions that all counted stores of all shards can restore, of the newest timeline."""
         shared = None
         for shard in range(self.simulation.job.shards):
             status = self.statuses[shard]
