@@ -82,6 +82,7 @@ class keeps_going(detach_case):
         job = self.start(EPOCHS)
         with job.held_from_step(STEP, all_run):
             job.root.send_signal(signal.SIGTERM)
+            job.wait_for(lambda status: status["status"] == "stopping", "the signal is heard before the job is over")
         self.assertEqual(job.wait_end(), INTERRUPTED, job.output())
         job.expect_nothing_left()
         job.resume()
@@ -138,7 +139,7 @@ class has_not_begun(detach_case):
         run_dir = self.bench.new_run_dir()
         file = small_data.write_spec(run_dir.with_suffix(".yaml"), self.durable_spec())
         command = subprocess.Popen([self.bench.program, "train", str(file), "--run-dir", str(run_dir), "--hosts", str(absent),
-                                    "--detach"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+                                    "--set", "durability.replicas=1", "--detach"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         self.addCleanup(command.kill)
         wait_for_absent_host(run_dir)
         root = int((run_dir / "run.lock").read_text().split()[0])
@@ -196,7 +197,7 @@ class on_its_hosts(on_several_hosts):
         run_dir = self.bench.new_run_dir()
         file = small_data.write_spec(run_dir.with_suffix(".yaml"), self.small_job())
         answer = subprocess.run([*self.hosts.within(), self.bench.program, "train", str(file), "--run-dir", str(run_dir),
-                                 "--hosts", str(changed), "--detach"], capture_output=True, text=True, timeout=PATIENCE_S)
+                                 "--hosts", str(changed), "--set", "durability.replicas=1", "--detach"], capture_output=True, text=True, timeout=PATIENCE_S)
         self.assertEqual((answer.returncode, answer.stdout), (BAD_USAGE, ""))
         self.assertIn("/nowhere/dlrun", answer.stderr)
         self.assertFalse(run_dir.exists())

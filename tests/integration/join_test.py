@@ -11,6 +11,7 @@ import subprocess
 import bare_metal_test
 from bench_case import main
 from dlrun_job import PATIENCE_S, all_run, status_of, wait_until
+from hosts_case import without_copies
 from join_case import BAD_USAGE, COMPLETED, ENDLESS, FAILED, GRACE_S, INTERRUPTED, LIFETIME_S, STEP, WORKERS, all_there, lets_hosts_join
 
 
@@ -171,7 +172,7 @@ class comes_back(lets_hosts_join):
         self.assertEqual(job.events("store-missing"), [])
 
     def test_but_not_where_its_list_lets_none_join_any_more(self):
-        job, spec = self.kill_root()
+        job, spec = self.kill_root(without_copies)  # as on one host
         job.resume(options=["--hosts", str(self.hosts.write_file(self.bench.folder / "alone.yaml", count=1))])
         self.expect_same_bits(job, spec, may_redo=True)
         self.assertEqual(job.events("roles-adopted"), [])
