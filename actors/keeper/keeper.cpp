@@ -43,6 +43,8 @@ keeper_state::keeper_state(pointer self, common::role_context context)
     , endpoint_{common::publish<protocol::keeper_actor>(self_, context_, {})}
     , word_{.role = context_.role, .self = context_.self, .state = "waiting", .at = endpoint_}
     , mirror_{std::make_shared<store_mirror>(mirror_options(context_))} {
+  context_.log->info("waiting: for the store of ps_shard {}, of which it keeps the copy",
+                     context_.role.index);
   self_->send(self_, protocol::tick{});
 }
 
@@ -83,6 +85,7 @@ void keeper_state::on_taken(const protocol::ps_shard_actor& shard,
   if (!standing.failure.empty()) context_.log->warn("copy-refused: {}", standing.failure);
   self_->send(shard, standing);
   const auto identity = mirror_->store()->identity(); // there since the first answer, and its own to lock
+  if (word_.state == "waiting") context_.log->info("filling: the copy ends at version {}", standing.end);
   word_.state = "filling";
   word_.step = word_.durable_step = standing.end.value;
   word_.store = {context_.job->host, identity, standing.floor};
