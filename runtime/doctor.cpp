@@ -87,9 +87,9 @@ private:
   }
 
   void look_at_name(int place) {
-    const bool is_loopback = number_of(place).starts_with("127.") && options_.hosts.hosts.hosts_size() > 1;
+    const bool is_unreachable = is_loopback(number_of(place)) && options_.hosts.hosts.hosts_size() > 1;
     tell(place, "name",
-         is_loopback
+         is_unreachable
              ? fmt::format("'{}' is {} here, which no other host reaches: correct /etc/hosts, or write "
                            "the number of its interface into the list",
                            spec_of(place).address(), number_of(place))
@@ -170,7 +170,7 @@ private:
   void look_at_door() {
     if (!options_.hosts.hosts.has_join()) return;
     const auto& listen = options_.hosts.hosts.join().listen();
-    if (listen.starts_with("127."))
+    if (is_loopback(listen))
       return tell(
           options_.hosts.here, "join.listen",
           fmt::format("no other host reaches {}: name the number of an interface of this host", listen));

@@ -1,7 +1,8 @@
 #include "runtime/host_folder.hpp"
 
-#include "base/os_error.hpp"
+#include "base/write_all.hpp"
 #include "job/run_layout.hpp"
+#include "runtime/run_files.hpp"
 
 #include <algorithm>
 #include <array>
@@ -13,7 +14,6 @@
 #include <sys/file.h>
 #include <system_error>
 #include <thread>
-#include <unistd.h>
 
 namespace dlrun::runtime {
 namespace {
@@ -68,15 +68,7 @@ bool is_unclaimed(const std::filesystem::path& folder) {
 int write_mark(const std::filesystem::path& file, const std::string& content) {
   const base::unique_fd fd{::open(file.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666)};
   if (!fd) return errno;
-  const auto written = ::write(fd.get(), content.data(), content.size());
-  if (written < 0) return errno;
-  return static_cast<std::size_t>(written) == content.size() ? 0 : ENOSPC;
-}
-
-/// By an agent that lives.
-bool is_locked(const std::filesystem::path& file) {
-  const base::unique_fd fd{::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
-  return fd && ::flock(fd.get(), LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+  return base::write_all(fd.get(), content) ? 0 : errno;
 }
 
 /// @param what "make" or "write to"

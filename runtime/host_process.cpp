@@ -57,7 +57,7 @@ transport::run_token token_of(const bootstrap::HostBundle& bundle) {
 
 /// Can processes listen on that number?
 bool is_own_number(const std::string& number) {
-  return number.starts_with("127.") || own_numbers().contains(number);
+  return is_loopback(number) || own_numbers().contains(number);
 }
 
 /// Whether somebody asked this process to end.

@@ -71,7 +71,7 @@ result<int> find_here(hosts_plan& plan) {
 /// For which "self" stands.
 result<std::string> find_self(const std::string& given, const std::string& file) {
   auto own = own_numbers();
-  if (given.empty()) std::erase_if(own, [](const auto& one) { return one.starts_with("127."); });
+  if (given.empty()) std::erase_if(own, is_loopback);
   if (!given.empty() && own.contains(given)) return given;
   if (given.empty() && own.size() == 1) return *own.begin();
   if (!given.empty())

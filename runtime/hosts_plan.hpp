@@ -8,6 +8,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace dlrun::runtime {
@@ -39,6 +40,9 @@ result<std::optional<hosts_plan>> plan_hosts_if_named(const std::string& file, c
 
 /// With so many hosts, this one included, a job begins at least; 1 where no list is named.
 std::size_t hosts_at_least(const std::optional<hosts_plan>& plan);
+
+/// Whether an IPv4 address, with a port or without, is one that no other host reaches.
+inline bool is_loopback(std::string_view number) { return number.starts_with("127."); }
 
 /// The IPv4 addresses of this machine's interfaces.
 std::set<std::string> own_numbers();

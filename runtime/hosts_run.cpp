@@ -33,7 +33,6 @@ std::chrono::seconds there_patience_of(const common::job_context& job) {
 /// A name that stands for a loopback address here, as of /etc/hosts, is no way for others. A list
 /// of nothing else is of one machine.
 result<void> check_reachable(const hosts_plan& plan) {
-  const auto is_loopback = [](const std::string& number) { return number.starts_with("127."); };
   const auto found = std::ranges::find_if(plan.numbers, is_loopback);
   if (found == plan.numbers.end() || std::ranges::all_of(plan.numbers, is_loopback)) return {};
   const auto& host = plan.hosts.hosts(static_cast<int>(found - plan.numbers.begin()));

@@ -1,6 +1,5 @@
 #include "runtime/root_secrets.hpp"
 
-#include "actors/agent/control_socket.hpp"
 #include "base/atomic_file.hpp"
 #include "base/ipv4_address.hpp"
 #include "base/os_error.hpp"

@@ -1,14 +1,17 @@
 #include "runtime/run_files.hpp"
 
+#include "base/unique_fd.hpp"
 #include "job/run_layout.hpp"
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <iterator>
 #include <string>
 #include <string_view>
+#include <sys/file.h>
 #include <system_error>
 #include <unistd.h>
 
@@ -76,6 +79,11 @@ result<void> check_readable(const fs::path& file) {
   if (::access(file.c_str(), R_OK) == 0 || errno == ENOENT || errno == ENOTDIR) return {};
   return fail(error_code::bad_usage,
               fmt::format("cannot read '{}': {}", file.string(), std::generic_category().message(errno)));
+}
+
+bool is_locked(const fs::path& file) {
+  const base::unique_fd fd{::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
+  return fd && ::flock(fd.get(), LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
 }
 
 fs::path place_within(const fs::path& folder, const fs::path& file) {

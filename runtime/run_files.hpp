@@ -14,6 +14,10 @@ result<void> check_run_files(const std::filesystem::path& folder);
 /// Whether this process may read it, where it is there. @returns bad_usage naming it.
 result<void> check_readable(const std::filesystem::path& file);
 
+/// Whether a process that lives holds the lock of this file alone, as a root and an agent do. A
+/// file that cannot be looked at is nobody's.
+bool is_locked(const std::filesystem::path& file);
+
 /// Where `file` is below `folder`, whatever links lead to either; "" where it is not.
 std::filesystem::path place_within(const std::filesystem::path& folder, const std::filesystem::path& file);
 

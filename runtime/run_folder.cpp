@@ -145,11 +145,7 @@ result<std::filesystem::path> find_run(const std::string& folder) {
   return path;
 }
 
-bool has_root(const std::filesystem::path& folder) {
-  const auto file = folder / run_layout::lock;
-  const base::unique_fd fd{::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
-  return fd && ::flock(fd.get(), LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
-}
+bool has_root(const std::filesystem::path& folder) { return is_locked(folder / run_layout::lock); }
 
 std::filesystem::path place_for_run(const std::string& wanted, const spec::JobSpec& spec) {
   std::error_code ignored;
