@@ -1,7 +1,7 @@
-#include "actors/agent/control_socket.hpp"
 #include "actors/common/clock.hpp"
 #include "cli/attached_run.hpp"
 #include "cli/complain.hpp"
+#include "cli/root_request.hpp"
 #include "cli/run_display.hpp"
 #include "cli/run_watch.hpp"
 #include "cli/stop_signals.hpp"
@@ -23,7 +23,7 @@ struct attach_options {
 /// A root has the folder and does not answer yet, or any more.
 bool is_between(const std::filesystem::path& run_dir) {
   if (!runtime::has_root(run_dir)) return false;
-  const auto answer = agent::ask_root(run_dir, "status");
+  const auto answer = ask_root(run_dir, "status");
   std::error_code ignored;
   const bool is_elsewhere = !answer && answer.error().code == error_code::bad_usage &&
                             std::filesystem::exists(run_dir / run_layout::agent, ignored);

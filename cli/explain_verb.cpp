@@ -1,8 +1,8 @@
-#include "actors/agent/control_socket.hpp"
 #include "actors/agent/run_board.hpp"
 #include "cli/complain.hpp"
 #include "cli/explanation.hpp"
 #include "cli/line_tail.hpp"
+#include "cli/root_request.hpp"
 #include "cli/verbs.hpp"
 #include "job/run_layout.hpp"
 #include "runtime/kept_stores.hpp"
@@ -60,7 +60,7 @@ nlohmann::ordered_json store_entry(std::uint64_t index, const nlohmann::ordered_
 
 /// What the root of a run that goes on says; nothing when there is none.
 std::optional<nlohmann::ordered_json> stores_of_root(const std::filesystem::path& run_dir) {
-  const auto answer = agent::ask_root(run_dir, "status");
+  const auto answer = ask_root(run_dir, "status");
   const auto status = answer ? nlohmann::ordered_json::parse(*answer, nullptr, false) : nullptr;
   if (!status.is_object()) return std::nullopt;
   auto all = nlohmann::ordered_json::array();

@@ -1,7 +1,7 @@
-#include "actors/agent/control_socket.hpp"
 #include "cli/complain.hpp"
 #include "cli/decimal.hpp"
 #include "cli/log_lines.hpp"
+#include "cli/root_request.hpp"
 #include "cli/run_watch.hpp"
 #include "cli/verbs.hpp"
 #include "job/run_layout.hpp"
@@ -60,7 +60,7 @@ int logs(const logs_options& options) {
   if (!run_dir) return complain(run_dir.error());
   if (auto fine = check_logs_readable(*run_dir); !fine) return complain(fine.error());
   log_merger merged{*run_dir, options.filter, hosts_of(*run_dir),
-                    [&](const auto& request) { return agent::ask_root(*run_dir, request); }};
+                    [&](const auto& request) { return ask_root(*run_dir, request); }};
   if (options.lines) show_last(merged, *options.lines, options.json);
   const auto show_new = [&] {
     while (const auto line = merged.next()) show(*line, options.json);

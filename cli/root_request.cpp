@@ -4,6 +4,7 @@
 #include "cli/complain.hpp"
 #include "job/run_layout.hpp"
 #include "runtime/missing_stores.hpp"
+#include "runtime/run_record.hpp"
 #include <dlrun/report.hpp>
 
 #include <thread>
@@ -17,6 +18,16 @@ constexpr auto answer_deadline = std::chrono::seconds(8);
 constexpr const char* ended_meanwhile = "the job ended meanwhile";
 
 } // namespace
+
+result<std::string> ask_root(const std::filesystem::path& run_dir, const std::string& request,
+                             std::chrono::milliseconds deadline) {
+  auto answer = agent::ask_root(run_dir, request, deadline);
+  if (answer || answer.error().code != error_code::role_lost) return answer;
+  return fail(error_code::role_lost,
+              fmt::format("{}; '{}' goes on from what is on disk{}", answer.error().message,
+                          runtime::resume_command(run_dir),
+                          runtime::needs_hosts(run_dir) ? ", and with what runs on other hosts still" : ""));
+}
 
 std::optional<error> why_over(const std::filesystem::path& run_dir, const std::string& way_out) {
   std::error_code ignored;
@@ -35,7 +46,7 @@ std::optional<error> why_over(const std::filesystem::path& run_dir, const std::s
 }
 
 result<nlohmann::json> request_of_root(const std::filesystem::path& run_dir, const std::string& request) {
-  const auto answer = agent::ask_root(run_dir, request, answer_deadline);
+  const auto answer = ask_root(run_dir, request, answer_deadline);
   if (!answer) return tl::unexpected(answer.error());
   auto read = nlohmann::json::parse(*answer, nullptr, false);
   if (!read.is_object())

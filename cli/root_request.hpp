@@ -1,4 +1,4 @@
-/// Requests of the root of a running job that are answered in JSON.
+/// Requests of the root of a running job, and of those the ones that are answered in JSON.
 #pragma once
 
 #include <chrono>
@@ -11,6 +11,9 @@
 
 namespace dlrun::cli {
 
+/// As agent::ask_root(). A root that is gone is told with the command that goes on with the run.
+result<std::string> ask_root(const std::filesystem::path& run_dir, const std::string& request,
+                             std::chrono::milliseconds deadline = std::chrono::milliseconds(2000));
 /// Nothing for a run that goes on, or may. Else bad_usage: how it ended, with `way_out` where it
 /// can be resumed.
 std::optional<error> why_over(const std::filesystem::path& run_dir, const std::string& way_out);

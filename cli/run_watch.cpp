@@ -1,6 +1,6 @@
 #include "cli/run_watch.hpp"
 
-#include "actors/agent/control_socket.hpp"
+#include "cli/root_request.hpp"
 #include "cli/say.hpp"
 #include "job/run_layout.hpp"
 
@@ -40,7 +40,7 @@ result<void> follow_run(const std::filesystem::path& run_dir,
   do {
     std::error_code ignored;
     const bool running = std::filesystem::exists(run_dir / run_layout::agent, ignored);
-    const auto answer = running ? agent::ask_root(run_dir, "status") : result<std::string>{};
+    const auto answer = running ? ask_root(run_dir, "status") : result<std::string>{};
     show_new(answer.value_or(""));
     if (!running) return {};
     silence.note(answer);

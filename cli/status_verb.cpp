@@ -1,5 +1,5 @@
-#include "actors/agent/control_socket.hpp"
 #include "cli/complain.hpp"
+#include "cli/root_request.hpp"
 #include "cli/verbs.hpp"
 #include "job/run_layout.hpp"
 #include "runtime/missing_stores.hpp"
@@ -89,7 +89,7 @@ int status(const status_options& options) {
   std::error_code ignored;
   const bool over = std::filesystem::exists(run_dir / run_layout::report, ignored) &&
                     !std::filesystem::exists(run_dir / run_layout::agent, ignored);
-  const auto answer = over ? status_from_report(run_dir) : agent::ask_root(run_dir, "status");
+  const auto answer = over ? status_from_report(run_dir) : ask_root(run_dir, "status");
   if (!answer) return complain(answer.error());
   if (options.json)
     say(stdout, "{}\n", *answer);

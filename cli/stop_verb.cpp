@@ -1,5 +1,5 @@
-#include "actors/agent/control_socket.hpp"
 #include "cli/complain.hpp"
+#include "cli/root_request.hpp"
 #include "cli/verbs.hpp"
 
 namespace dlrun::cli {
@@ -10,7 +10,7 @@ void add_stop(CLI::App& app, verb& chosen) {
   command->add_option("DIR", *run_dir, "Run folder, e.g. runs/fashion-mnist-cnn")->required();
   command->callback([run_dir, &chosen] {
     chosen = [run_dir] {
-      const auto answer = agent::ask_root(*run_dir, "stop");
+      const auto answer = ask_root(*run_dir, "stop");
       if (!answer) return complain(answer.error());
       say(stdout, "{}\n", *answer);
       return 0;

@@ -1,6 +1,6 @@
-#include "actors/agent/control_socket.hpp"
 #include "cli/complain.hpp"
 #include "cli/decimal.hpp"
+#include "cli/root_request.hpp"
 #include "cli/secret_output.hpp"
 #include "cli/verbs.hpp"
 
@@ -19,7 +19,7 @@ struct token_options {
 };
 
 int token(const token_options& options) {
-  const auto answer = agent::ask_root(options.run_dir, fmt::format("token {}", options.valid_s));
+  const auto answer = ask_root(options.run_dir, fmt::format("token {}", options.valid_s));
   if (!answer) return complain(answer.error());
   const auto made = nlohmann::json::parse(*answer, nullptr, false);
   if (!made.is_object() || (!made.contains("error") && !made.contains("token")))

@@ -96,11 +96,14 @@ std::string tell_hosts(const records::RunRecord& record) {
   return fmt::format("{}", fmt::join(all, ", "));
 }
 
-std::string resume_command(const std::filesystem::path& run_dir) {
+bool needs_hosts(const std::filesystem::path& run_dir) {
+  if (root_secrets::are_left(run_dir)) return true;
   const auto record = read_record(run_dir);
-  const bool has_hosts =
-      root_secrets::are_left(run_dir) || (record && *record && !(*record)->hosts().empty());
-  return fmt::format("dlrun resume {}{}", run_dir.string(), has_hosts ? " --hosts FILE" : "");
+  return record && *record && !(*record)->hosts().empty();
+}
+
+std::string resume_command(const std::filesystem::path& run_dir) {
+  return fmt::format("dlrun resume {}{}", run_dir.string(), needs_hosts(run_dir) ? " --hosts FILE" : "");
 }
 
 result<void> write_record(const std::filesystem::path& run_dir, const records::RunRecord& record) {

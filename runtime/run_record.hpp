@@ -22,6 +22,10 @@ result<std::optional<records::RunRecord>> read_record(const std::filesystem::pat
 /// The other hosts that the run had, with their folders, for people; "" when it never had any.
 std::string tell_hosts(const records::RunRecord& record);
 
+/// Whether a run that is to go on needs the list of its hosts: it had some, or a root with hosts
+/// was killed.
+bool needs_hosts(const std::filesystem::path& run_dir);
+
 /// The command that goes on with the run, for people: on the hosts that it has, or had.
 std::string resume_command(const std::filesystem::path& run_dir);
 

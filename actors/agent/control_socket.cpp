@@ -106,16 +106,12 @@ tl::unexpected<error> why_gone(const root_place& root, const std::filesystem::pa
                 fmt::format("the run in '{0}' belongs to host {1}, where its root process (pid {2}) runs: "
                             "call this command there; from here only files of the run are seen",
                             folder, root.host, root.pid));
-  std::error_code ignored;
-  const bool has_hosts = std::filesystem::exists(run_dir / run_layout::secrets, ignored);
   const std::string other_namespace =
       root.is_abstract() ? ", or runs in another network namespace, which this file system hides" : "";
   return fail(
       error_code::role_lost,
-      fmt::format("the run in '{0}' is over: its root process (pid {1}) died without ending it in order{2}; "
-                  "'dlrun resume {0}{3}' goes on from what is on disk{4}",
-                  folder, root.pid, other_namespace, has_hosts ? " --hosts FILE" : "",
-                  has_hosts ? ", and with what runs on other hosts still" : ""));
+      fmt::format("the run in '{}' is over: its root process (pid {}) died without ending it in order{}",
+                  folder, root.pid, other_namespace));
 }
 
 /// @returns 0 or errno.

@@ -55,8 +55,8 @@ private:
 };
 
 /// Asks the root of the run in `run_dir`. @returns bad_usage when it is no run folder, or that of a
-/// root on another host; role_lost when the root is gone (without having ended the run in order);
-/// timed_out when it does not answer.
+/// root on another host; role_lost when the root is gone (without having ended the run in order),
+/// which names no way out; timed_out when it does not answer.
 result<std::string> ask_root(const std::filesystem::path& run_dir, const std::string& request,
                              std::chrono::milliseconds deadline = std::chrono::milliseconds(2000));
 
