@@ -26,7 +26,7 @@ exit_code exit_code_for(error_code code) {
 exit_code exit_code_for(const report& value) {
   if (value.status == run_status::interrupted) return exit_code::interrupted;
   if (value.status == run_status::failed || value.samples_duplicated != 0) return exit_code::job_failed;
-  if (!value.parked_shards.empty()) return exit_code::parked_shards;
+  if (!value.parked_shards.empty()) return exit_code::records_left_out;
   return value.samples_missing == 0 ? exit_code::success : exit_code::job_failed;
 }
 

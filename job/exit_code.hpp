@@ -13,7 +13,7 @@ enum class exit_code : int {
   /// Bad usage, specification or data: nothing was trained.
   bad_input = 2,
   /// Finished, but parked data was left out.
-  parked_shards = 3,
+  records_left_out = 3,
   /// Stopped before the end; can be resumed.
   interrupted = 130,
 };

@@ -134,7 +134,7 @@ void visit(Visitor& v, T& l) requires std::is_same_v<std::remove_const_t<T>, sto
 }
 
 template <class Visitor, class T>
-void visit(Visitor& v, T& p) requires std::is_same_v<std::remove_const_t<T>, parked_shard> {
+void visit(Visitor& v, T& p) requires std::is_same_v<std::remove_const_t<T>, records_left_out> {
   v.field("step", p.step);
   v.field("slot", p.slot);
   v.field("records", p.records);

@@ -59,7 +59,7 @@ struct store_loss {
 };
 
 /// Records that were left out: all of one slot, or one of them.
-struct parked_shard {
+struct records_left_out {
   std::uint64_t step = 0;               ///< from 0
   std::uint32_t slot = 0;               ///< of that step, from 0
   std::uint64_t records = 0;            ///< number of records left out
@@ -67,6 +67,7 @@ struct parked_shard {
   std::string skip{};                   ///< the argument of `dlrun resume --skip` for them
   std::vector<std::uint64_t> numbers{}; ///< numbers of the records in their files, from 0
 };
+using parked_shard [[deprecated("it is called records_left_out")]] = records_left_out;
 
 /// Milliseconds from version to version, since the last start of the slowest PS shard.
 struct step_times {
@@ -146,19 +147,19 @@ struct report {
   std::optional<best_evaluation> best;          ///< where train.keep_best asks for it
   bool stopped_early = false;                   ///< by train.early_stopping
   double wall_seconds = 0; ///< of all starts of the run, without the time between a death and its resume
-  double samples_per_second = 0;           ///< samples_committed / wall_seconds
-  step_times step_ms;                      ///< milliseconds
-  double goodput = 0;                      ///< samples that took effect / samples computed
-  std::uint64_t steps_redone = 0;          ///< steps computed again after all rewinds
-  std::vector<recovery> recoveries;        ///< in the order of their times
-  std::vector<rewind> rewinds;             ///< in the order of their times
-  std::vector<store_loss> store_losses;    ///< by PS shard, in the order of their times
-  std::vector<parked_shard> parked_shards; ///< records left out: the run has not trained all data
-  durability_used durability;              ///< what was written to disk, and when it was synced
-  std::uint64_t bytes_logged = 0;          ///< by all PS shards
-  std::uint64_t bytes_snapshotted = 0;     ///< by all PS shards
-  software_versions versions;              ///< software that trained
-  host_fingerprint host;                   ///< hardware that trained
+  double samples_per_second = 0;               ///< samples_committed / wall_seconds
+  step_times step_ms;                          ///< milliseconds
+  double goodput = 0;                          ///< samples that took effect / samples computed
+  std::uint64_t steps_redone = 0;              ///< steps computed again after all rewinds
+  std::vector<recovery> recoveries;            ///< in the order of their times
+  std::vector<rewind> rewinds;                 ///< in the order of their times
+  std::vector<store_loss> store_losses;        ///< by PS shard, in the order of their times
+  std::vector<records_left_out> parked_shards; ///< records left out: the run has not trained all data
+  durability_used durability;                  ///< what was written to disk, and when it was synced
+  std::uint64_t bytes_logged = 0;              ///< by all PS shards
+  std::uint64_t bytes_snapshotted = 0;         ///< by all PS shards
+  software_versions versions;                  ///< software that trained
+  host_fingerprint host;                       ///< hardware that trained
 };
 
 /// The report as JSON text (docs/report.schema.json), keys in documented order. Doubles keep every

@@ -16,8 +16,8 @@ dlrun::report completed() {
   return made;
 }
 
-dlrun::parked_shard parked(std::uint64_t records) {
-  dlrun::parked_shard made;
+dlrun::records_left_out parked(std::uint64_t records) {
+  dlrun::records_left_out made;
   made.records = records;
   return made;
 }

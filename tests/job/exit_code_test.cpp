@@ -23,7 +23,7 @@ TEST(exit_code, a_run_succeeds_only_with_every_sample_trained_once) {
   r.samples_missing = 1;
   EXPECT_EQ(exit_code_for(r), exit_code::job_failed);
   r.parked_shards.emplace_back();
-  EXPECT_EQ(exit_code_for(r), exit_code::parked_shards);
+  EXPECT_EQ(exit_code_for(r), exit_code::records_left_out);
   r.samples_duplicated = 1;
   EXPECT_EQ(exit_code_for(r), exit_code::job_failed);
   r = {};
