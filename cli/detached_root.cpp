@@ -1,6 +1,6 @@
 #include "cli/detached_root.hpp"
 
-#include "actors/agent/process/child_spec.hpp"
+#include "actors/agent/process/exit_report.hpp"
 #include "base/os_error.hpp"
 #include "base/unique_fd.hpp"
 #include "cli/complain.hpp"

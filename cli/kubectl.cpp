@@ -40,7 +40,7 @@ result<int> wait_for(pid_t pid) {
 
 result<pid_t> start(const std::string& path, const std::vector<std::string>& words, int input, int output,
                     int complaints) {
-  agent::child_spec child;
+  agent::child_command child;
   child.program = {path, "kubectl"};
   child.arguments = words;
   child.standard_input = input;

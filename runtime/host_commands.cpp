@@ -49,7 +49,7 @@ std::filesystem::path host_commands::log_of(const std::string& host) const {
   return run_dir_ / run_layout::logs / fmt::format("host-{}.log", host);
 }
 
-agent::child_spec host_commands::make_child(const spec::HostSpec& host, int input, int output) const {
+agent::child_command host_commands::make_child(const spec::HostSpec& host, int input, int output) const {
   auto child = agent::child_of(plan_.command_for(host));
   child.standard_input = input;
   child.standard_output = child.standard_error = output;

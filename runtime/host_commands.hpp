@@ -32,7 +32,7 @@ public:
 
 private:
   host_commands(hosts_plan plan, std::filesystem::path run_dir, bundle_maker make_bundle);
-  agent::child_spec make_child(const spec::HostSpec& host, int input, int output) const;
+  agent::child_command make_child(const spec::HostSpec& host, int input, int output) const;
   std::filesystem::path log_of(const std::string& host) const;
   void signal(const std::string& host, int number);
   void forget(const std::string& host, agent::child_id id);

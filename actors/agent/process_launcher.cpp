@@ -132,12 +132,12 @@ memory_shelf::memory process_launcher::take_former(const launch_order& order) {
 }
 
 /// The descriptors of `memory` and `former` are duplicated by spawn().
-result<child_spec> process_launcher::make_child(const launch_order& order, const child_memory& memory,
-                                                const memory_shelf::memory& former) const {
+result<child_command> process_launcher::make_child(const launch_order& order, const child_memory& memory,
+                                                   const memory_shelf::memory& former) const {
   const auto path = common::role_log_path(options_.job->run_dir, order.role);
   base::unique_fd log{::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666)};
   if (!log) return base::fail_errno(fmt::format("cannot open '{}'", path.string()));
-  child_spec child;
+  child_command child;
   child.program = options_.program;
   child.arguments = {std::string{role_argument}};
   child.inherit.push_back({lifeline_leaf_.get(), std::string{lifeline_option}});

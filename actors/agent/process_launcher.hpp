@@ -76,8 +76,8 @@ private:
   running_child take(const start_key& key);
   void note_pid(const start_key& key, pid_t pid);
   memory_shelf::memory take_former(const launch_order& order);
-  result<child_spec> make_child(const launch_order& order, const child_memory& memory,
-                                const memory_shelf::memory& former) const;
+  result<child_command> make_child(const launch_order& order, const child_memory& memory,
+                                   const memory_shelf::memory& former) const;
 
   process_launch_options options_;
   std::string agent_control_;

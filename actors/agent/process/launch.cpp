@@ -119,7 +119,7 @@ result<void> take(prepared_child& child, int fd, const std::string& option, std:
 
 } // namespace
 
-result<prepared_child> prepare(child_spec spec) {
+result<prepared_child> prepare(child_command spec) {
   const std::size_t inherited = spec.inherit.size() + (spec.bootstrap.empty() ? 0 : 1);
   prepared_child child{std::move(spec), {}, {}, {}, {}};
   for (const auto& [fd, number, kept] :

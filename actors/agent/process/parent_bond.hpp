@@ -23,7 +23,7 @@ inline constexpr std::string_view lifeline_option = "--lifeline-fd";
 result<void> bind_to_parent(pid_t expected_parent);
 
 /// The two ends of a lifeline. The root of a run alone keeps `root_end`; every process below it,
-/// grandchildren too, inherits `leaf_end` (child_spec.inherit).
+/// grandchildren too, inherits `leaf_end` (child_command.inherit).
 struct lifeline_ends {
   base::unique_fd root_end;
   base::unique_fd leaf_end;

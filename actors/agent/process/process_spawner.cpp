@@ -169,7 +169,8 @@ result<std::unique_ptr<process_spawner>> process_spawner::create() {
   return std::unique_ptr<process_spawner>(new process_spawner(std::move(made)));
 }
 
-result<child_id> process_spawner::spawn(child_spec spec, started_callback on_started, exit_callback on_exit) {
+result<child_id> process_spawner::spawn(child_command spec, started_callback on_started,
+                                        exit_callback on_exit) {
   auto child = prepare(std::move(spec));
   if (!child) return tl::unexpected(child.error());
   return loop_->enqueue({{}, std::move(*child), std::move(on_started), std::move(on_exit), 0});

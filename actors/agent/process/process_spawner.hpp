@@ -1,14 +1,20 @@
 /// process_spawner: starts child processes and sees them end.
 #pragma once
 
-#include "actors/agent/process/child_spec.hpp"
+#include "actors/agent/process/child_command.hpp"
+#include "actors/agent/process/exit_report.hpp"
 
 #include <cstddef>
 #include <dlrun/error.hpp>
+#include <dlrun/ids.hpp>
 #include <functional>
 #include <memory>
+#include <sys/types.h>
 
 namespace dlrun::agent {
+
+/// One start of a child process. Never reused by its spawner.
+using child_id = strong_id<struct child_tag, std::uint64_t>;
 
 /// One long-lived thread that spawns (posix_spawn: never fork, which hangs a child of a process
 /// with thread pools) and watches by pidfd, without a SIGCHLD handler and without a chance of
@@ -37,7 +43,7 @@ public:
 
   /// @returns system when a descriptor named in `spec` cannot be duplicated, limit_exceeded when
   /// 1024 calls wait; no callback is called then.
-  result<child_id> spawn(child_spec spec, started_callback on_started, exit_callback on_exit);
+  result<child_id> spawn(child_command spec, started_callback on_started, exit_callback on_exit);
 
   /// Sends a signal, e.g. SIGTERM or SIGKILL, to that very child; nothing happens if it has ended
   /// or never started.
@@ -50,7 +56,7 @@ private:
   std::unique_ptr<loop> loop_;
 };
 
-/// The program that is running, for child_spec.program: this very build, also when its file was
+/// The program that is running, for child_command.program: this very build, also when its file was
 /// replaced or removed since. @returns system where /proc is not mounted.
 result<executable> own_executable();
 

@@ -61,14 +61,14 @@ struct spawned {
 
 class child_processes : public ::testing::Test {
 protected:
-  static child_spec program(std::vector<std::string> arguments) {
-    child_spec spec;
+  static child_command program(std::vector<std::string> arguments) {
+    child_command spec;
     spec.program = {DLRUN_TEST_CHILD, DLRUN_TEST_CHILD};
     spec.arguments = std::move(arguments);
     return spec;
   }
 
-  spawned spawn(child_spec spec) {
+  spawned spawn(child_command spec) {
     auto started = std::make_shared<std::promise<result<pid_t>>>();
     auto ended = std::make_shared<std::promise<exit_report>>();
     const auto id = spawner->spawn(

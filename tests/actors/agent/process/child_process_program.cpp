@@ -68,7 +68,7 @@ int bind_and_wait(pid_t parent) {
 /// A parent in the middle: starts a child that is bound to it, which shares its standard output.
 int be_parent(const std::string& self) {
   const auto spawner = agent::process_spawner::create().value();
-  agent::child_spec spec;
+  agent::child_command spec;
   spec.program = {self, self};
   spec.arguments = {"bind", std::to_string(::getpid())};
   if (!spawner->spawn(
@@ -83,7 +83,7 @@ int start_again_without(const std::string& file) {
   const auto self = agent::own_executable();
   if (!self) return 9;
   const auto spawner = agent::process_spawner::create().value();
-  agent::child_spec spec;
+  agent::child_command spec;
   spec.program = *self;
   spec.arguments = {"name"};
   std::promise<bool> ended;

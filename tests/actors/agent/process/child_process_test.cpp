@@ -91,7 +91,7 @@ TEST_F(child_processes, leave_nothing_open_here_that_was_prepared_for_them) {
 }
 
 TEST_F(child_processes, a_program_that_is_not_there_is_an_error_with_its_name) {
-  child_spec spec;
+  child_command spec;
   spec.program = {"/nonexistent/dlrun", "/nonexistent/dlrun"};
   auto child = spawn(spec);
   const auto started = child.started.get();
@@ -211,7 +211,7 @@ TEST_F(child_processes, start_from_the_running_program_when_its_file_is_gone) {
   const auto copy = folder / "a program";
   std::filesystem::copy_file(DLRUN_TEST_CHILD, copy);
   output_pipe out;
-  child_spec spec;
+  child_command spec;
   spec.program = {copy, copy};
   spec.arguments = {"again-without-its-file", copy};
   spec.standard_output = out.write_end.get();
@@ -223,7 +223,7 @@ TEST_F(child_processes, start_from_the_running_program_when_its_file_is_gone) {
 
 TEST_F(child_processes, what_no_further_try_can_start_is_told_from_what_one_can) {
   for (const auto* path : {"/nonexistent/dlrun", "/etc/passwd", "/"}) {
-    child_spec spec;
+    child_command spec;
     spec.program = {path, path};
     EXPECT_EQ(spawn(std::move(spec)).started.get().error().code, error_code::bad_usage) << path;
   }

@@ -1,17 +1,12 @@
-/// child_spec: what is needed to start a child process, and exit_report: how it ended.
+/// child_command: what is needed to start a child process.
 #pragma once
 
-#include <dlrun/ids.hpp>
 #include <optional>
 #include <string>
-#include <sys/types.h>
 #include <utility>
 #include <vector>
 
 namespace dlrun::agent {
-
-/// One start of a child process. Never reused by its spawner.
-using child_id = strong_id<struct child_tag, std::uint64_t>;
 
 /// A descriptor the child gets. It is duplicated when spawn() is called, so the caller may close
 /// his at once.
@@ -37,7 +32,7 @@ struct executable {
 /// A program and all that its process gets from us. What is not named here does not get through:
 /// standard input is /dev/null where none is named, other descriptors are closed, signal handlers
 /// and mask are the defaults.
-struct child_spec {
+struct child_command {
   /// What is executed, and argv[0]; usually own_executable().
   executable program;
   /// argv[1] and on. Visible to every user of the machine: secrets belong into `bootstrap`.
@@ -60,22 +55,11 @@ struct child_spec {
 };
 
 /// The start of a command. @param words path of the program and its arguments; at least one
-inline child_spec child_of(std::vector<std::string> words) {
-  child_spec child;
+inline child_command child_of(std::vector<std::string> words) {
+  child_command child;
   child.program = {words.front(), words.front()};
   child.arguments.assign(words.begin() + 1, words.end());
   return child;
 }
-
-/// How a child ended.
-struct exit_report {
-  pid_t pid = -1;
-  /// True: ended by a signal, false: by exit().
-  bool signaled = false;
-  int code_or_signal = 0;
-};
-
-/// For people: "exited with code 3", "killed by signal 9 (KILL)".
-std::string describe(const exit_report& report);
 
 } // namespace dlrun::agent

@@ -1,4 +1,4 @@
-#include "actors/agent/process/child_spec.hpp"
+#include "actors/agent/process/exit_report.hpp"
 
 #include <csignal>
 #include <cstring>
