@@ -177,14 +177,12 @@ protocol::coordinator_location agent_state::on_heartbeat(const protocol::heartbe
   return {coordinator_at_->self.incarnation, coordinator_at_->at, keeper};
 }
 
-/// A PS shard that is placed on the host of its keeper opens the store when that is gone.
 void agent_state::clear_ways() {
-  if (!arguments_.hosts || !arguments_.job->keeps_copies()) return;
+  if (!arguments_.hosts) return;
   agent_actions actions;
-  for (ps_shard_id shard{0}; shard.value < arguments_.job->ps_shards(); ++shard.value)
-    if (arguments_.hosts->roles().places().share_host(shard))
-      core_.vacate(protocol::keeper_role(shard), protocol::stop_how::kill,
-                   "its PS shard starts on its host, from the copy", actions);
+  const auto& places = arguments_.hosts->roles().places();
+  for (const auto& keeper : keepers_in_the_way(places, arguments_.job->ps_shards()))
+    core_.vacate(keeper, protocol::stop_how::kill, "its PS shard starts on its host, from the copy", actions);
   carry_out(actions);
 }
 

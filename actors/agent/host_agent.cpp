@@ -58,7 +58,7 @@ void host_agent_state::on_tick() {
   self_->delayed_send(self_, host_tick_period, protocol::tick{});
   arguments_.beats->note_turn();
   if (arguments_.has_notice()) carry_out(core_.on_notice(arguments_.now()));
-  if (core_.is_leaving() && core_.has_link() && !leave_told_ && !dialling_) join();
+  if (core_.has_leave_to_tell() && !dialling_) join();
   carry_out(core_.on_tick(arguments_.now()));
   const auto seen = arguments_.launcher->look();
   if (core_.has_link())
@@ -116,14 +116,13 @@ void host_agent_state::on_join_reply(const protocol::join_reply& reply, bool sai
   dialling_ = false;
   if (!reply.accepted) return carry_out(leave{"refused: " + reply.reason});
   if (!agent_) return; // lost again meanwhile
-  leave_told_ = said_leaving;
   arguments_.log->info("joined: host {} {}", arguments_.core.host,
                        said_leaving ? "is to leave, which the root knows" : "is one of the job's");
-  carry_out(core_.on_link(arguments_.now(), reply.agent));
+  carry_out(core_.on_link(arguments_.now(), reply.agent, said_leaving));
 }
 
 void host_agent_state::lose_link(const std::string& why) {
-  dialling_ = leave_told_ = false;
+  dialling_ = false;
   if (!std::exchange(agent_, nullptr)) return;
   arguments_.log->warn("link-lost: {}", why);
   core_.on_link_lost(arguments_.now());

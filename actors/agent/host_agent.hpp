@@ -85,7 +85,6 @@ private:
   host_agent_core core_;
   protocol::agent_actor agent_{}; ///< null while it is not found
   bool dialling_ = false;
-  bool leave_told_ = false;   ///< the agent of the job knows that this host is to leave
   std::size_t log_reads_ = 0; ///< that have not been answered
   common::task_thread log_reader_{"dlrun-logs"};
 };

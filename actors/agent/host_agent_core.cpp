@@ -106,8 +106,9 @@ host_agent_actions host_agent_core::on_exited(const role_name& role, const fence
 
 // ---- the link
 
-host_agent_actions host_agent_core::on_link(time_point now, std::uint64_t root) {
+host_agent_actions host_agent_core::on_link(time_point now, std::uint64_t root, bool knows_leave) {
   link_lost_since_.reset();
+  is_leave_known_ = knows_leave;
   if (std::exchange(root_, root) != root) newest_.clear(); // R35: nothing of another comes late any more
   host_agent_actions out;
   for (auto& [key, one] : starts_)
@@ -124,6 +125,7 @@ std::vector<protocol::running_start> host_agent_core::running() const {
 
 void host_agent_core::on_link_lost(time_point now) {
   if (!link_lost_since_) link_lost_since_ = now;
+  is_leave_known_ = false;
 }
 
 void host_agent_core::on_sighting(const sighting& seen, time_point now) {

@@ -85,8 +85,9 @@ public:
                                const role_end& how, protocol::time_point now);
 
   /// The agent of the job has let this host in: reports everything that it may not know. @param
-  /// root random number of its process; orders of an earlier root count no more (R35)
-  host_agent_actions on_link(protocol::time_point now, std::uint64_t root = 0);
+  /// root random number of its process; orders of an earlier root count no more (R35)  @param
+  /// knows_leave it was told that this host is to leave
+  host_agent_actions on_link(protocol::time_point now, std::uint64_t root = 0, bool knows_leave = false);
   void on_link_lost(protocol::time_point now);
   /// What beats say of the agent of the job (R29). Where no beat ever passed, the link alone
   /// counts.
@@ -100,6 +101,8 @@ public:
   /// The starts that run here, for the agent of whichever root is there.
   std::vector<protocol::running_start> running() const;
   bool is_leaving() const { return leaves_since_.has_value(); }
+  /// The agent of the job is to be told so, and can be.
+  bool has_leave_to_tell() const { return is_leaving() && has_link() && !is_leave_known_; }
   /// A sign of life, with what workers do, as far as the shell saw it.
   protocol::work_report work_report(const std::vector<seen_work>& seen);
 
@@ -127,6 +130,7 @@ private:
   std::optional<protocol::time_point> link_lost_since_;
   std::optional<protocol::time_point> silent_since_{};
   std::optional<protocol::time_point> leaves_since_{};
+  bool is_leave_known_ = false; ///< to whom there is a link
   std::size_t next_worker_ = 0; ///< of those whose turn it is in a work_report
   bool left_ = false;
 };

@@ -254,4 +254,11 @@ place placement::choose_for_worker(const role_name& role) const {
   return chosen;
 }
 
+std::vector<role_name> keepers_in_the_way(const placement& places, std::uint32_t ps_shards) {
+  std::vector<role_name> all;
+  for (ps_shard_id shard{0}; shard.value < ps_shards; ++shard.value)
+    if (places.share_host(shard)) all.push_back(protocol::keeper_role(shard));
+  return all;
+}
+
 } // namespace dlrun::agent

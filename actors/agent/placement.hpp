@@ -121,4 +121,8 @@ private:
   std::map<protocol::role_name, place> places_;
 };
 
+/// Pure. Keepers that are to go: the PS shard of each is placed on its host, and opens the store
+/// when the keeper is gone (R25).
+std::vector<protocol::role_name> keepers_in_the_way(const placement& places, std::uint32_t ps_shards);
+
 } // namespace dlrun::agent

@@ -4,6 +4,12 @@
 
 namespace dlrun::worker {
 
+std::optional<fetch_outcome> outcome_of(const found_part& found) {
+  if (!found.is_reachable) return fetch_outcome::gone;
+  if (!found.has_version) return found.shows_all ? fetch_outcome::gone : fetch_outcome::elsewhere;
+  return found.is_read_in_place ? std::optional(fetch_outcome::taken) : std::nullopt;
+}
+
 bool parameter_parts::may_fetch(ps_shard_id shard, version_id version) const {
   if (fetching_.contains(shard)) return false;
   const auto found = parts_.find(shard);

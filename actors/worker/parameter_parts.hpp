@@ -11,6 +11,16 @@
 
 namespace dlrun::worker {
 
+/// What the shell has found where a part is to be fetched from.
+struct found_part {
+  bool is_reachable = false;
+  bool has_version = false;      ///< the one that is wanted
+  bool shows_all = false;        ///< of both buffers; else of one, whatever it holds
+  bool is_read_in_place = false; ///< nothing is copied
+};
+/// How the fetch has ended by that; nothing: the part is there, and is to be copied.
+std::optional<fetch_outcome> outcome_of(const found_part& found);
+
 /// Pure: knows which parts of which versions are in memory, and decides what to fetch. At most one
 /// fetch a shard is under way. A failed fetch is repeated once the shard has moved on or some time
 /// has passed.

@@ -4,6 +4,7 @@
 #include "actors/common/ask.hpp"
 #include "actors/common/clock.hpp"
 #include "actors/common/membership.hpp"
+#include "actors/worker/parameter_parts.hpp"
 
 #include <algorithm>
 #include <fmt/ranges.h>
@@ -265,11 +266,11 @@ void worker_state::wake_after(protocol::duration time) {
 
 void worker_state::fetch(const fetch_part& order) {
   sources_->get(order.shard, [this, order](const parameter_source& source) {
-    const auto end = [&](fetch_outcome outcome) { carry_out(core_.on_part(order, outcome, common::now())); };
-    if (!source) return end(fetch_outcome::gone);
-    if (!source->view(order.timeline, order.version))
-      return end(sources_->is_shared(order.shard) ? fetch_outcome::gone : fetch_outcome::elsewhere);
-    if (context_.job->reads_in_place()) return end(fetch_outcome::taken);
+    const auto outcome = outcome_of({.is_reachable = source != nullptr,
+                                     .has_version = source && source->view(order.timeline, order.version),
+                                     .shows_all = sources_->is_shared(order.shard),
+                                     .is_read_in_place = context_.job->reads_in_place()});
+    if (outcome) return carry_out(core_.on_part(order, *outcome, common::now()));
     maker_.copy(order, source);
   });
 }

@@ -193,6 +193,18 @@ TEST_F(host_agent_core_test, says_that_it_is_to_leave_until_it_is_let_go) {
   EXPECT_EQ(test::the_only<leave>(core.on_dismissal({7, "it was asked to leave"})).kind, leave_kind::for_now);
 }
 
+TEST_F(host_agent_core_test, tells_each_root_that_it_links_to_that_it_is_to_leave) {
+  EXPECT_FALSE(core.has_leave_to_tell());
+  core.on_notice(now);
+  EXPECT_TRUE(core.has_leave_to_tell());
+  core.on_link(now, 4, true);
+  EXPECT_FALSE(core.has_leave_to_tell()) << "it knows";
+  core.on_link_lost(now);
+  EXPECT_FALSE(core.has_leave_to_tell()) << "nobody is there";
+  core.on_link(now, 5);
+  EXPECT_TRUE(core.has_leave_to_tell());
+}
+
 TEST_F(host_agent_core_test, leaves_at_once_when_it_is_asked_twice_or_has_no_link) {
   core.on_notice(now);
   EXPECT_EQ(test::the_only<leave>(core.on_notice(now + 1s)).kind, leave_kind::for_now);

@@ -48,9 +48,9 @@ TEST(placement_of_keepers, the_ps_shard_goes_to_the_copy_when_its_host_is_lost_a
   hosts.remove_host("beta");
   EXPECT_EQ(hosts.put_on_copy(shard1).host, "gamma");
   EXPECT_THAT(hosts.find(ps_shard_role(shard1))->reason, HasSubstr("a whole copy; beta is lost"));
-  EXPECT_TRUE(hosts.share_host(shard1));
+  EXPECT_THAT(keepers_in_the_way(hosts, 3), testing::ElementsAre(keeper_role(shard1)));
   EXPECT_EQ(hosts.put(keeper_role(shard1)).host, "alpha");
-  EXPECT_FALSE(hosts.share_host(shard1));
+  EXPECT_THAT(keepers_in_the_way(hosts, 3), testing::IsEmpty());
 }
 
 /// Also when another host has a store that reaches further, with what was never committed.

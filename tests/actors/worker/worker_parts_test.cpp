@@ -104,6 +104,18 @@ TEST(parameter_parts, a_version_may_be_in_the_other_buffer_and_is_refused_when_i
   EXPECT_TRUE(parts.holds({0}, {4}));
 }
 
+TEST(parameter_parts, what_lacks_the_version_may_have_it_in_its_other_buffer_unless_both_are_seen) {
+  EXPECT_EQ(outcome_of({.is_reachable = false}), fetch_outcome::gone);
+  EXPECT_EQ(outcome_of({.is_reachable = true}), fetch_outcome::elsewhere);
+  EXPECT_EQ(outcome_of({.is_reachable = true, .shows_all = true}), fetch_outcome::gone);
+}
+
+TEST(parameter_parts, a_version_that_is_there_is_copied_unless_it_is_read_where_it_is) {
+  EXPECT_EQ(outcome_of({.is_reachable = true, .has_version = true}), std::nullopt);
+  EXPECT_EQ(outcome_of({.is_reachable = true, .has_version = true, .is_read_in_place = true}),
+            fetch_outcome::taken);
+}
+
 TEST(parameter_parts, versions_out_of_use_are_dropped_of_all_shards) {
   parameter_parts parts{milliseconds(100)};
   const auto take = [&](std::uint32_t shard, std::uint64_t version) {
