@@ -63,6 +63,15 @@ def stands_still(pid):
     return all(state in "TZX" for state in states)
 
 
+def evaluates(pid):
+    """Whether a worker is at work on an evaluation."""
+    for thread in os.listdir(f"/proc/{pid}/task"):
+        folder = pathlib.Path(f"/proc/{pid}/task/{thread}")
+        if (folder / "comm").read_text().strip() == "evaluation":
+            return (folder / "syscall").read_text().split()[0] != FUTEX
+    return False
+
+
 class watched_worker:
     """A worker's process, seen from outside. Errors of the OS: it has ended."""
 
@@ -88,17 +97,10 @@ class watched_worker:
         lanes = [LANE.unpack_from(self.word, at * LANE.size) for at in (0, 1)]
         return None if any(sequence % 2 for sequence, *_ in lanes) else [bool(lane[4] & IN_SLOT) for lane in lanes]
 
-    def evaluates(self):
-        for thread in os.listdir(f"/proc/{self.pid}/task"):
-            folder = pathlib.Path(f"/proc/{self.pid}/task/{thread}")
-            if (folder / "comm").read_text().strip() == "evaluation":
-                return (folder / "syscall").read_text().split()[0] != FUTEX
-        return False
-
     def is_in(self, phase):
         """Of one that stands still. It may be in several; in `push` its gradients alone can keep it."""
         if phase == "evaluation":
-            return self.evaluates()
+            return evaluates(self.pid)
         lanes = self.lanes()
         return lanes is not None and {"compute": lanes == [True, False], "data": lanes[1], "push": lanes == [False, False]}[phase]
 

@@ -1,0 +1,239 @@
+"""Roles of a job on several hosts that are killed in each phase of its life. A kill costs one restart of the role, and nobody else's.
+
+A phase is looked for from outside, and the kill follows at once, so that a few of them come a moment after it.
+"""
+
+import collections
+import contextlib
+import os
+import signal
+import time
+
+import net_hosts
+import small_data
+import worker_phases
+from dlrun_job import NOT_READY, all_run, expect, job_over, now_us, wait_until
+
+PHASES = ("start", "snapshot", "evaluation", "fill", "promotion", "resume")
+ROLES = ("worker", "ps_shard", "coordinator", "keeper")
+WORKERS, PS_SHARDS = 3, 2
+ORPHAN_GRACE_S = 10
+START_S, PROMOTED_S = 0.15, 0.4  # within which a kill comes after the begin of a start, after a host is given up
+FIND_S, LOOK_S = 20, 0.001
+GIVEN_UP_WITHIN_S, GONE_WITHIN_S, SETTLED_WITHIN_S = 30, 30, 60
+
+
+def make_spec(train, validation, *, epochs, log):
+    """A job with every phase in it again and again; it has copies, as every job of several hosts."""
+    spec = small_data.make_spec("mlp_dropout", train, epochs=epochs, workers=WORKERS, ps_shards=PS_SHARDS)
+    spec["model"]["layers"][1] = {"linear": {"out_features": worker_phases.HIDDEN}}
+    spec["data"]["validation"] = validation
+    spec["train"]["evaluate_every"] = "40 steps"
+    spec["cluster"].update(orphan_grace_s=ORPHAN_GRACE_S, restart={"intensity": 1000, "period_s": 60})
+    spec["durability"] = {"log": log, "max_recovery": "10ms"}
+    return spec
+
+
+def is_settled(status):
+    """All run, and all copies are whole."""
+    return all_run(status) and all(one["state"] == "whole" for one in status["roles"] if one["role"] == "keeper")
+
+
+class struck_phases:
+    """A running job whose roles are killed. Calls end with job_over when the job does."""
+
+    def __init__(self, job, hosts, listed, source):
+        self.job, self.hosts, self.listed, self.source = job, hosts, listed, source
+        self.killed, self.lost = collections.Counter(), []  # (role, index), hosts: of the phase that is being hit
+        self.restart_ms = []  # from a kill until all was as before
+
+    def hit(self, phase, role):
+        """@returns whether a role of this kind was killed then"""
+        self.settle()
+        since, self.killed, self.lost = now_us(), collections.Counter(), []
+        is_hit = getattr(self, f"in_{phase}")(role)
+        self.wait_until(lambda: self.killed <= self.ends(self.told_since(since)), f"of {dict(self.killed)} each end is told", SETTLED_WITHIN_S)
+        self.settle()
+        self.expect_one_restart_each(phase, self.told_since(since), since)
+        self.restart_ms.append((now_us() - since) / 1000)
+        return is_hit
+
+    # ---- phases
+
+    def in_start(self, role):
+        """It is killed once, and again while it starts."""
+        index, pid = self.kill(role)
+        self.wait_for_start(role, index, pid)
+        time.sleep(self.source.uniform(0, START_S))
+        return self.kill_unless(role, index, lambda one: one["state"] not in NOT_READY and one["state"] != "filling")
+
+    def in_snapshot(self, role):
+        folders = [run / f"ps_shard-{index}" / "snapshots" for run in self.run_folders() for index in range(PS_SHARDS)]
+        return self.seen(lambda: any(folder.is_dir() and worker_phases.is_written(folder) for folder in folders)) and bool(self.kill(role))
+
+    def in_evaluation(self, role):
+        pids = [one["pid"] for one in self.roles("worker")]
+
+        def evaluates():
+            with contextlib.suppress(OSError):
+                return any(map(worker_phases.evaluates, pids))
+            return False
+
+        return self.seen(evaluates) and bool(self.kill(role))
+
+    def in_fill(self, role):
+        """A copy is killed, and a role while another copy is filled."""
+        index, pid = self.kill("keeper")
+        self.wait_for_start("keeper", index, pid)
+        if role == "keeper":
+            return self.kill_unless("keeper", index, lambda one: one["state"] == "whole")
+        return bool(self.kill(role))
+
+    def in_promotion(self, role):
+        """A host with a PS shard is cut off; a role elsewhere is killed while the copy becomes the PS shard."""
+        shards = {one["pid"] for one in self.roles("ps_shard")}
+        hosts = [name for name in self.hosts.names[1:] if shards & set(self.hosts.processes(name))]
+        if not hosts:
+            return False
+        host, since = self.source.choice(hosts), now_us()
+        self.lost.append(host)
+        self.hosts.set_link(host, "down")
+        try:
+            self.wait_until(lambda: any(event["host"] == host and event["monotonic_us"] >= since for event in self.job.events("host-lost")),
+                            f"{host} is given up", GIVEN_UP_WITHIN_S)
+            time.sleep(self.source.uniform(0, PROMOTED_S))
+            return bool(self.kill(role, but=set(self.hosts.processes(host))))
+        finally:
+            self.hosts.set_link(host, "up")
+
+    def in_resume(self, role):
+        """Everything is killed; a role is when the run is resumed, while all start."""
+        for pid in [pid for name in self.hosts.names for pid in self.hosts.processes(name)]:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        self.job.wait_end()
+        wait_until(lambda: not any(map(self.hosts.processes, self.hosts.names)), "nothing runs on any host", GONE_WITHIN_S)
+        if (self.job.run_dir / "report.json").exists():
+            raise job_over("it was over before")
+        self.job.resume(options=["--hosts", str(self.listed)])
+        self.job.is_touched = True
+        self.wait_for_start(role, None, None)
+        time.sleep(self.source.uniform(0, START_S))
+        return bool(self.kill(role))
+
+    # ---- who is killed
+
+    def roles(self, kind, but=()):
+        """Those that have a process, as the root says."""
+        status = self.job.wait_for(lambda status: True, "it answers")
+        return [one for one in status["roles"] if one["role"] == kind and one["pid"] and one["pid"] not in but]
+
+    def kill(self, role, but=()):
+        """One of them. @param but processes that are none of its own @returns (index, process)"""
+        def killed():
+            for one in self.source.sample(found, len(found)) if (found := self.roles(role, but)) else ():
+                if self.job.send_signal(one["pid"], signal.SIGKILL):
+                    self.killed[role, one["index"]] += 1
+                    return one["index"], one["pid"]
+            return None
+
+        return self.wait_until(killed, f"there is a {role} to be killed", SETTLED_WITHIN_S)
+
+    def kill_unless(self, role, index, is_too_late):
+        """@returns whether it was killed"""
+        for one in self.roles(role):
+            if one["index"] == index and not is_too_late(one) and self.job.send_signal(one["pid"], signal.SIGKILL):
+                self.killed[role, index] += 1
+                return True
+        return False
+
+    # ---- waiting
+
+    def wait_for_start(self, role, index, pid):
+        """Until a process of the role is there that is not `pid`."""
+        self.wait_until(lambda: any(one["pid"] != pid and index in (None, one["index"]) for one in self.roles(role)),
+                        f"{role} starts", SETTLED_WITHIN_S)
+
+    def settle(self):
+        self.job.wait_for(is_settled, "all run and all copies are whole", SETTLED_WITHIN_S)
+
+    def seen(self, condition):
+        end = time.monotonic() + FIND_S
+        while time.monotonic() < end:
+            if condition():
+                return True
+            self.expect_not_over()
+            time.sleep(LOOK_S)
+        return False
+
+    def wait_until(self, condition, what, patience_s):
+        def holds():
+            self.expect_not_over()
+            return condition()
+
+        return wait_until(holds, what, patience_s, poll_s=LOOK_S)
+
+    def expect_not_over(self):
+        if self.job.root.poll() is not None:
+            raise job_over(f"the job ended with {self.job.root.returncode}\n{self.job.output()}")
+
+    def run_folders(self):
+        return [self.job.run_dir, *(self.hosts.folder_of(name) / "run" for name in self.hosts.names[1:])]
+
+    # ---- what came of it
+
+    def told_since(self, moment_us):
+        return [event for event in self.job.events() if event["monotonic_us"] >= moment_us]
+
+    def ends(self, events):
+        """(role, index) -> how often it ended, but with a host that was lost."""
+        return collections.Counter((event["role"], event["index"]) for event in events if event["event"] in ("role-exited", "keeper-left")
+                                   and not any(f"lost with host {host}" in event["text"] for host in self.lost))
+
+    def expect_one_restart_each(self, phase, events, since):
+        """Nobody ended but who was killed, as often as it was, or was on a host that was lost."""
+        ends = self.ends(events)
+        if self.lost:  # a copy ends where it becomes the PS shard
+            ends = collections.Counter({name: count for name, count in ends.items() if name[0] != "keeper"})
+        told = "\n".join(f"{event['monotonic_us'] - since} {event['event']} {event['role']} {event['index']}: {event['text']}" for event in events)
+        expect(ends <= self.killed, f"in {phase} {dict(self.killed)} were killed, and {dict(ends)} ended\n{told}")
+        hung = [event["event"] for event in events if event["event"] in ("role-hung", "copy-silent")]
+        expect(not hung, f"in {phase}: {hung}\n{told}")
+
+
+def run_one(bench, spec, reference, pairs, source):
+    """One job, as long as it lasts. @param pairs gives the next (phase, role), or None; is told of each that was hit
+    @returns the report, and milliseconds until all was as before"""
+    with net_hosts.net_hosts(bench.new_run_dir()) as hosts:
+        listed = hosts.write_file(hosts.folder / "hosts.yaml")
+        with hosts.start(bench, spec, listed) as job:
+            struck = struck_phases(job, hosts, listed, source)
+            with contextlib.suppress(job_over):
+                while pair := pairs.next():
+                    if struck.hit(*pair):
+                        pairs.found[pair] += 1
+            report = job.expect_complete(may_redo=True, gone_within_s=GONE_WITHIN_S, patience_s=1800)
+            for name in ("parameters_sha256", "evaluations", "samples_committed"):
+                expect(report[name] == reference[name], f"{name}: {report[name]}, undisturbed {reference[name]}")
+    return report, struck.restart_ms
+
+
+class plan:
+    """Which role is killed in which phase next: the pair with the fewest kills so far."""
+
+    def __init__(self, times, source, phases=PHASES, roles=ROLES):
+        self.times, self.source = times, source
+        self.found = collections.Counter({(phase, role): 0 for phase in phases for role in roles})
+        self.tried = collections.Counter(self.found)
+
+    def open_pairs(self):
+        return [pair for pair, count in self.found.items() if count < self.times]
+
+    def next(self):
+        """Or None, when each had its kills."""
+        if not (left := self.open_pairs()):
+            return None
+        self.source.shuffle(left)
+        pair = min(left, key=lambda one: self.tried[one])
+        self.tried[pair] += 1
+        return pair
