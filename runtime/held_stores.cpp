@@ -1,8 +1,7 @@
 #include "runtime/held_stores.hpp"
 
-#include "actors/common/history_conversion.hpp"
+#include "actors/common/held_store.hpp"
 #include "actors/common/patience.hpp"
-#include "persistence/store_look.hpp"
 
 #include <algorithm>
 
@@ -21,11 +20,10 @@ std::vector<protocol::held_store> held_stores(const std::filesystem::path& folde
       return one.role == protocol::ps_shard_role(shard) || one.role == protocol::keeper_role(shard);
     };
     if (std::ranges::any_of(running, is_of)) continue;
-    const auto found = common::try_patiently(store_patience, {}, [&] {
-      return persistence::look_at_store(common::store_directory(folder, shard).string());
-    });
+    const auto found =
+        common::try_patiently(store_patience, {}, [&] { return common::look_at_held_store(folder, shard); });
     if (found)
-      all.push_back({shard, found->opener, found->timeline, found->end, found->identity, found->floor});
+      all.push_back(*found);
     else if (found.error().code != error_code::bad_usage)
       all.push_back({shard, {}, {}, {}});
   }

@@ -1,9 +1,9 @@
 #include "runtime/missing_stores.hpp"
 
+#include "actors/common/held_store.hpp"
 #include "actors/common/history_conversion.hpp"
 #include "job/choices.hpp"
 #include "job/run_layout.hpp"
-#include "persistence/store_look.hpp"
 #include "runtime/kept_stores.hpp"
 #include "runtime/run_record.hpp"
 
@@ -34,9 +34,9 @@ std::vector<ps_shard_id> missing_stores(const std::filesystem::path& run_dir,
   if (record.hosts().empty()) return missing;
   std::vector<protocol::held_store> there;
   for (ps_shard_id shard{0}; shard.value < last.ps_shards; ++shard.value) {
-    const auto found = persistence::look_at_store(common::store_directory(run_dir, shard).string());
+    const auto found = common::look_at_held_store(run_dir, shard);
     if (found)
-      there.push_back({.shard = shard, .timeline = found->timeline, .end = found->end});
+      there.push_back(*found);
     else if (found.error().code == error_code::bad_usage)
       missing.push_back(shard);
   }

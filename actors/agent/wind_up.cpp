@@ -1,7 +1,6 @@
 #include "actors/agent/wind_up.hpp"
 
-#include "actors/common/history_conversion.hpp"
-#include "persistence/store_look.hpp"
+#include "actors/common/held_store.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -15,11 +14,10 @@ protocol::job_event agent_event(const char* event, std::string text) {
 }
 
 /// Of one that was brought: "" when it holds the last version.
-std::string why_short(const std::filesystem::path& store, const last_stores& last) {
-  const auto found = persistence::look_at_store(store.string());
+std::string why_short(const std::filesystem::path& run_dir, ps_shard_id shard, const last_stores& last) {
+  const auto found = common::look_at_held_store(run_dir, shard);
   if (!found) return found.error().message;
-  const protocol::held_store held{.shard = {}, .timeline = found->timeline, .end = found->end};
-  if (holds(&held, last)) return "";
+  if (holds(&*found, last)) return "";
   return fmt::format("what came holds step {} of timeline {}, and the last one is step {} of timeline {}",
                      found->end, found->timeline, last.version, last.timeline);
 }
@@ -86,8 +84,7 @@ void wind_up::bring(const gathered_stores& found) {
   for (const auto& one : found.bring) elsewhere.push_back(reach(one.shard, one.host, *parts_.hosts));
   stores_.collect(std::move(elsewhere), [this, missing = found.missing](auto collected) {
     for (auto& one : collected)
-      if (one.failure.empty())
-        one.failure = why_short(common::store_directory(parts_.run_dir, one.shard), *parts_.gathers);
+      if (one.failure.empty()) one.failure = why_short(parts_.run_dir, one.shard, *parts_.gathers);
     for (const auto shard : missing) {
       parts_.tell(agent_event("store-stays", fmt::format("the last version of ps_shard {} is on no host "
                                                          "that is there",
