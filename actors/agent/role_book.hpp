@@ -9,6 +9,7 @@
 #include "actors/protocol/messages.hpp"
 #include "actors/protocol/time.hpp"
 
+#include <cstdint>
 #include <string>
 #include <vector>
 

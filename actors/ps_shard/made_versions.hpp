@@ -9,6 +9,7 @@
 #include "actors/ps_shard/replay_cost.hpp"
 #include "actors/ps_shard/version_book.hpp"
 
+#include <algorithm>
 #include <map>
 #include <memory>
 #include <optional>
