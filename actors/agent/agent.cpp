@@ -131,7 +131,7 @@ caf::result<protocol::join_reply> agent_state::on_join(const protocol::join& joi
                                                        const protocol::coordinator_actor& coordinator) {
   if (!started_) // an earlier root's comes back sooner than all hosts, and is not taken over yet
     return caf::make_error(caf::sec::runtime_error, "the job has not begun here");
-  if (!core_.accepts(join))
+  if (!core_.book().accepts(join))
     return protocol::join_reply{
         false, fmt::format("incarnation {} is not the coordinator's", join.self.incarnation)};
   coordinator_ = coordinator;
@@ -170,8 +170,8 @@ void agent_state::on_workers_wanted(const protocol::workers_wanted& word) {
 
 protocol::coordinator_location agent_state::on_heartbeat(const protocol::heartbeat& beat) {
   carry_out(core_.on_heartbeat(beat, arguments_.now()));
-  if (arguments_.hosts && core_.runs(beat.role, beat.self)) arguments_.hosts->on_heartbeat(beat);
-  const auto keeper = core_.keeper_for(beat);
+  if (arguments_.hosts && core_.book().runs(beat.role, beat.self)) arguments_.hosts->on_heartbeat(beat);
+  const auto keeper = core_.book().keeper_for(beat);
   const bool has_to_join = beat.role.kind == protocol::role_kind::coordinator && !coordinator_;
   if (!coordinator_at_ || has_to_join) return {{}, {}, keeper};
   return {coordinator_at_->self.incarnation, coordinator_at_->at, keeper};
@@ -195,7 +195,7 @@ void agent_state::begin_hosts() {
                                  std::function<void()> task) { post(std::move(task)); },
                              [this](const protocol::job_event& event) { add_event(event); });
   if (arguments_.drains)
-    arguments_.drains->agent_is({.roles = [this] { return core_.roles(); },
+    arguments_.drains->agent_is({.roles = [this] { return core_.book().views(); },
                                  .vacate =
                                      [this](const departure& one) {
                                        agent_actions actions;
@@ -204,11 +204,7 @@ void agent_state::begin_hosts() {
                                        carry_out(actions);
                                        return is_taken;
                                      },
-                                 .stay =
-                                     [this](const protocol::role_name& role) {
-                                       agent_actions none;
-                                       core_.vacate(role, std::nullopt, {}, none);
-                                     },
+                                 .stay = [this](const protocol::role_name& role) { core_.let_stay(role); },
                                  .tell = [this](const protocol::job_event& event) { add_event(event); },
                                  .show = [this] { show(); },
                                  .is_ending = [this] { return arguments_.gathers || core_.ending(); }});
@@ -287,18 +283,19 @@ void agent_state::show() {
   const bool is_ending = waits || arguments_.gathers || core_.ending();
   run_snapshot snapshot{.job = arguments_.job->spec.name(),
                         .status = is_ending && status_ == "running" ? now : status_,
-                        .step = core_.reports().step(),
-                        .durable_step = core_.reports().durable_step(),
+                        .step = core_.book().reports().step(),
+                        .durable_step = core_.book().reports().durable_step(),
                         .steps = started_ ? arguments_.job->steps() : 0, // 'attach' waits for that
                         .train = std::nullopt,
-                        .stall = stalls_.view(core_.reports().step(), arguments_.now()),
-                        .workers = core_.workers(),
-                        .roles = core_.roles(),
+                        .stall = stalls_.view(core_.book().reports().step(), arguments_.now()),
+                        .workers = core_.book().workers(),
+                        .roles = core_.book().views(),
                         .hosts = hosts_of(arguments_),
-                        .avoided_gpus = core_.avoided_gpus(),
+                        .avoided_gpus = core_.book().avoided_gpus(),
                         .started_us = common::to_us(arguments_.job->started)};
-  if (const auto& metrics = core_.reports().metrics())
-    snapshot.train = progress_of(*metrics, arguments_.job->model->metrics(), core_.reports().metrics_step());
+  if (const auto& metrics = core_.book().reports().metrics())
+    snapshot.train =
+        progress_of(*metrics, arguments_.job->model->metrics(), core_.book().reports().metrics_step());
   snapshot.roles.push_back({{protocol::role_kind::agent, 0}, ::getpid(), {1}, "running"});
   arguments_.board->show(std::move(snapshot));
 }

@@ -57,11 +57,6 @@ void kill(managed_role& role, const char* event, std::string text, agent_actions
   out.push_back(stop_role{role.name, *role.current, protocol::stop_how::kill});
 }
 
-/// What a coordinator that is up has not answered yet.
-void tell_order(const scale_orders& orders, const managed_role& coordinator, agent_actions& out) {
-  if (const auto due = orders.due(); due && coordinator.up) out.push_back(to_coordinator{*due});
-}
-
 protocol::stop_how how_to(supervision::stop_child::kind how) {
   switch (how) {
   case supervision::stop_child::kind::leave: return protocol::stop_how::leave;
@@ -69,6 +64,47 @@ protocol::stop_how how_to(supervision::stop_child::kind how) {
   case supervision::stop_child::kind::kill: break;
   }
   return protocol::stop_how::kill;
+}
+
+/// If it is wanted, and there is a fence.
+void order_start(managed_role& role, role_book& book, time_point now, agent_actions& out) {
+  if (!book.begin(role, now)) return;
+  out.push_back(start_role{role.name, *role.current, book.copies().facts_for(role.name, book.roles())});
+}
+
+/// @returns false if there was nothing to stop: it was waiting for a fence
+bool order_stop(managed_role& role, supervision::stop_child::kind how, agent_actions& out) {
+  (how == supervision::stop_child::kind::leave ? role.leaving : role.stopping) = true;
+  if (role.current) {
+    out.push_back(stop_role{role.name, *role.current, how_to(how)});
+    return true;
+  }
+  role.wanted = false;
+  return false;
+}
+
+/// At once if it is up, else when it is.
+void tell_coordinator(const protocol::role_exited& exited, const managed_role& coordinator,
+                      exit_notices& exits, time_point now, agent_actions& out) {
+  if (exits.add(exited, coordinator.up, now)) out.push_back(to_coordinator{exited});
+}
+
+/// It has used up the fences that it issued.
+bool is_stranded(const managed_role& coordinator) {
+  return coordinator.wanted && !coordinator.current && coordinator.fences.empty();
+}
+
+protocol::job_ended failed(std::string why) { return {protocol::job_outcome::failed, std::move(why)}; }
+
+protocol::job_ended stranded(const managed_role& coordinator) {
+  return failed(
+      fmt::format("the coordinator cannot be started again: {}. When that is mended 'dlrun resume' goes on",
+                  coordinator.last_failure));
+}
+
+/// What a coordinator that is up has not answered yet.
+void tell_order(const scale_orders& orders, const managed_role& coordinator, agent_actions& out) {
+  if (const auto due = orders.due(); due && coordinator.up) out.push_back(to_coordinator{*due});
 }
 
 std::vector<role_name> roles_in_order(const agent_core_config& config) {
@@ -108,23 +144,22 @@ supervision::supervisor make_supervisor(const agent_core_config& config) {
 agent_core::agent_core(agent_core_config config)
     : config_{config}
     , supervisor_{make_supervisor(config)}
-    , signs_{config.life}
-    , reports_{config.ps_shards}
+    , book_{config.life, config.ps_shards}
     , judge_{config.workers, config.state_is_durable}
     , orders_{config.agent, config.workers}
+    , end_{config.report_patience}
+    , grant_wait_{config.grant_patience}
     , journal_wait_{config.journal_patience} {
-  for (const auto& role : roles_in_order(config_)) roles_.add(role, is_replaceable(role, config_));
-  roles_.coordinator().fences.add({config_.coordinator});
+  for (const auto& role : roles_in_order(config_)) book_.roles().add(role, is_replaceable(role, config_));
+  book_.roles().coordinator().fences.add({config_.coordinator});
 }
 
 // ---- starting
 
 agent_actions agent_core::start(time_point now, const std::vector<protocol::running_start>& running) {
   agent_actions out;
-  for (const auto& one : running) {
-    if (!roles_.adopt(one)) found_.add(one);
-    signs_.begin(one.role, now);
-  }
+  for (const auto& one : running)
+    if (!book_.adopt(one, now)) found_.add(one);
   if (!running.empty())
     tell("roles-adopted", {role_kind::agent, 0}, {1},
          fmt::format("{} roles on other hosts, which an earlier root started, keep running", running.size()),
@@ -136,81 +171,52 @@ agent_actions agent_core::start(time_point now, const std::vector<protocol::runn
 void agent_core::follow(const supervision::actions& actions, time_point now, agent_actions& out) {
   for (const auto& action : actions) {
     if (const auto* start = std::get_if<supervision::start_child>(&action)) {
-      auto& role = roles_.of_child(start->id);
+      auto& role = book_.roles().of_child(start->id);
       role.generation = start->number;
       role.wanted = !role.current;
-      order_start(role, now, out);
+      order_start(role, book_, now, out);
       if (role.up) follow(supervisor_.child_started(start->id, start->number, now), now, out);
       tell_restart(role, out);
     } else if (const auto* stop = std::get_if<supervision::stop_child>(&action)) {
-      auto& role = roles_.of_child(stop->id);
-      (stop->how == supervision::stop_child::kind::leave ? role.leaving : role.stopping) = true;
-      if (role.current) {
-        out.push_back(stop_role{role.name, *role.current, how_to(stop->how)});
-      } else { // it was waiting for a fence: there is nothing to stop
-        role.wanted = false;
+      auto& role = book_.roles().of_child(stop->id);
+      if (!order_stop(role, stop->how, out))
         follow(supervisor_.child_exited(stop->id, role.generation, {"not started"}, now), now, out);
-      }
     } else if (const auto* gave_up = std::get_if<supervision::escalate>(&action)) {
-      if (!ended_)
-        ended_ = protocol::job_ended{protocol::job_outcome::failed, gave_up->reason,
-                                     error_code::restart_budget_exceeded};
-      out.push_back(all_stopped{*ended_});
+      out.push_back(all_stopped{end_.conclude(
+          {protocol::job_outcome::failed, gave_up->reason, error_code::restart_budget_exceeded})});
     } else if (std::holds_alternative<supervision::supervisor_stopped>(action)) {
-      out.push_back(
-          all_stopped{ended_.value_or(protocol::job_ended{protocol::job_outcome::failed, "stopped"})});
+      out.push_back(all_stopped{end_.conclude(failed("stopped"))});
     }
   }
 }
 
-void agent_core::order_start(managed_role& role, time_point now, agent_actions& out) {
-  if (!role.wanted || role.current || role.is_hopeless) return;
-  role.current = role.fences.take();
-  if (!role.current) return; // starts when a grant comes
-  role.wanted = false;
-  role.begin_anew();
-  // A keeper may have to wait for a host.
-  if (role.name.kind != role_kind::keeper) signs_.begin(role.name, now);
-  reports_.set_state(role.name, "starting");
-  out.push_back(start_role{role.name, *role.current, copies_.facts_for(role.name, roles_)});
-}
-
 agent_actions agent_core::on_grant(const protocol::grant& grant, time_point now) {
   agent_actions out;
-  auto* role = roles_.find(grant.role);
+  auto* role = book_.roles().find(grant.role);
   if (role == nullptr) return out;
   role->fences.add(grant.fences);
-  order_start(*role, now, out);
+  order_start(*role, book_, now, out);
   return out;
-}
-
-bool agent_core::accepts(const protocol::join& join) const {
-  const auto& coordinator = roles_.coordinator();
-  return join.role == coordinator.name && coordinator.current == join.self;
 }
 
 agent_actions agent_core::on_coordinator_joined(time_point now) {
   agent_actions out;
   orders_.forget_coordinator();
   for (auto& exited : exits_.for_new_coordinator(now)) out.push_back(to_coordinator{std::move(exited)});
-  for (const auto& [id, role] : roles_.all())
+  const auto& roles = book_.roles();
+  for (const auto& [id, role] : roles.all())
     if (role.up && role.name.kind != role_kind::coordinator)
       out.push_back(to_coordinator{protocol::role_started{role.name, *role.current, role.pid}});
-  if (std::exchange(roles_.coordinator().up, true)) return out;
-  signs_.hear(roles_.coordinator().name, now);
-  follow(supervisor_.child_started(roles_.coordinator_id(), roles_.coordinator().generation, now), now, out);
+  if (!book_.has_joined(now)) return out;
+  follow(supervisor_.child_started(roles.coordinator_id(), roles.coordinator().generation, now), now, out);
   return out;
 }
 
 agent_actions agent_core::on_started(const role_name& name, const protocol::fence& self, std::int32_t pid,
                                      time_point now) {
   agent_actions out;
-  auto* role = roles_.find(name, self);
-  if (!role) return out;
-  role->pid = pid;
-  if (name.kind == role_kind::keeper && pid != 0) signs_.begin(name, now);
-  if (name.kind == role_kind::coordinator) return out; // up when it has joined
-  role->up = true;
+  auto* role = book_.roles().find(name, self);
+  if (role == nullptr || !book_.has_started(*role, pid, now)) return out;
   out.push_back(to_coordinator{protocol::role_started{name, self, pid}});
   follow(supervisor_.child_started(protocol::to_string(name), role->generation, now), now, out);
   return out;
@@ -219,11 +225,9 @@ agent_actions agent_core::on_started(const role_name& name, const protocol::fenc
 agent_actions agent_core::on_start_failed(const role_name& name, const protocol::fence& self,
                                           const error& why, time_point now) {
   agent_actions out;
-  auto* role = roles_.find(name, self);
-  if (!role) return out;
-  role->current.reset();
-  signs_.end(name);
-  reports_.set_state(name, "failed to start");
+  auto* role = book_.roles().find(name, self);
+  if (role == nullptr) return out;
+  book_.end(*role, "failed to start");
   role->last_failure = why.message;
   const bool is_keeper = name.kind == role_kind::keeper; // without which the job goes on
   role->is_hopeless = why.code == error_code::bad_usage && !is_keeper;
@@ -231,10 +235,10 @@ agent_actions agent_core::on_start_failed(const role_name& name, const protocol:
   tell("role-start-failed", name, self.incarnation, text, out);
   // Its fence is used up: without this no other would be issued.
   if (role->is_replaceable)
-    tell_coordinator_of(
-        {.role = name, .self = self, .cause = "could not be started: " + why.message, .replaced = true}, now,
-        out);
-  if (role->is_hopeless) begin_end(protocol::job_outcome::failed, text, now, out);
+    tell_coordinator(
+        {.role = name, .self = self, .cause = "could not be started: " + why.message, .replaced = true},
+        book_.roles().coordinator(), exits_, now, out);
+  if (role->is_hopeless) begin_end(failed(text), now, out);
   const auto id = protocol::to_string(name);
   follow(is_keeper ? supervisor_.child_exited(
                          id, role->generation,
@@ -249,25 +253,21 @@ agent_actions agent_core::on_start_failed(const role_name& name, const protocol:
 agent_actions agent_core::on_exited(const role_name& name, const protocol::fence& self, const role_end& how,
                                     time_point now) {
   agent_actions out;
-  auto* role = roles_.find(name, self);
+  auto* role = book_.roles().find(name, self);
   if (!role) return out;
-  const bool expected = shutting_down_ || role->stopping;
+  const bool expected = end_.is_stopping() || role->stopping;
   // One that was killed while it left had its time.
-  const bool left = role->leaving || how.left || reports_.state(name) == "leaving";
-  role->current.reset();
-  role->up = false;
-  role->pid = 0;
-  signs_.end(name);
-  reports_.set_state(name, expected ? "stopped" : "down");
-  supervision::child_exit end{how.cause, signs_.has_settled(name)};
+  const bool left = role->leaving || how.left || book_.reports().state(name) == "leaving";
+  book_.end(*role, expected ? "stopped" : "down");
+  supervision::child_exit end{how.cause, book_.signs().has_settled(name)};
   if (!expected) end = tell_end(*role, self, how, left, now, out);
-  const bool was_whole = copies_.end(name, self.incarnation);
+  const bool was_whole = book_.copies().end(name, self.incarnation);
   if (name.kind == role_kind::keeper) end.settled = was_whole || left;
   if (was_whole && !expected) tell_copy_lost(name, self, out);
   end.had_begun = name.kind != role_kind::coordinator; // which is up when it has joined
   follow(supervisor_.child_exited(protocol::to_string(name), role->generation, end, now), now, out);
   if (expected || left) return out;
-  if (const auto why = why_job_ends(*role)) begin_end(protocol::job_outcome::failed, *why, now, out);
+  if (const auto why = why_job_ends(*role)) begin_end(failed(*why), now, out);
   return out;
 }
 
@@ -276,61 +276,52 @@ supervision::child_exit agent_core::tell_end(managed_role& role, const protocol:
                                              const role_end& how, bool left, time_point now,
                                              agent_actions& out) {
   const bool is_moved = !left && role.name.kind == role_kind::coordinator && journal_wait_.on_end();
-  auto judged = left ? judge_.left(role, self, how, signs_.has_settled(role.name), orders_.workers())
-                     : judge_.died(role, self, how, signs_, is_moved, now);
+  const auto& signs = book_.signs();
+  auto judged = left ? judge_.left(role, self, how, signs.has_settled(role.name), orders_.workers())
+                     : judge_.died(role, self, how, signs, is_moved, now);
   out.push_back(announce{std::move(judged.event)});
-  tell_coordinator_of(judged.exited, now, out);
+  tell_coordinator(judged.exited, book_.roles().coordinator(), exits_, now, out);
   if (how.avoided) {
-    avoided_.push_back(*how.avoided);
+    book_.avoid(*how.avoided);
     out.push_back(announce{avoided_event(*how.avoided, role.name, self.incarnation)});
   }
   return judged.exit;
 }
 
-void agent_core::tell_coordinator_of(const protocol::role_exited& exited, time_point now,
-                                     agent_actions& out) {
-  if (exits_.add(exited, roles_.coordinator().up, now)) out.push_back(to_coordinator{exited});
-}
-
-void agent_core::begin_end(protocol::job_outcome outcome, const std::string& reason, time_point now,
-                           agent_actions& out, error_code code) {
-  if (ended_) return;
-  ended_ = protocol::job_ended{outcome, reason, code};
-  if (!roles_.coordinator().up) return shut_down(now, out);
-  report_due_ = now + config_.report_patience;
-  out.push_back(to_coordinator{protocol::stop_job{outcome, reason, code}});
+void agent_core::begin_end(const protocol::job_ended& how, time_point now, agent_actions& out) {
+  if (!end_.begin(how)) return;
+  if (!book_.roles().coordinator().up) return shut_down(now, out);
+  end_.await_report(now);
+  out.push_back(to_coordinator{protocol::stop_job{how.outcome, how.reason, how.code}});
 }
 
 void agent_core::shut_down(time_point now, agent_actions& out) {
-  if (std::exchange(shutting_down_, true)) return;
-  report_due_.reset();
-  follow(supervisor_.shutdown(now), now, out);
+  if (end_.stop_roles()) follow(supervisor_.shutdown(now), now, out);
 }
 
 agent_actions agent_core::on_job_ended(const protocol::job_ended& ended, time_point now) {
   agent_actions out;
-  const auto& current = roles_.coordinator().current;
-  if (shutting_down_ || !current || ended.coordinator != current->incarnation) return out;
-  // What is complete in the journal is complete, also for who asked to stop meanwhile (R38).
-  if (!ended_ || ended.outcome == protocol::job_outcome::completed) ended_ = ended;
+  const auto& current = book_.roles().coordinator().current;
+  if (end_.is_stopping() || !current || ended.coordinator != current->incarnation) return out;
+  end_.hear(ended);
   shut_down(now, out);
   return out;
 }
 
 agent_actions agent_core::on_stop(const protocol::stop_job& stop, time_point now) {
   agent_actions out;
-  begin_end(stop.outcome, stop.reason, now, out, stop.code);
+  begin_end({stop.outcome, stop.reason, stop.code}, now, out);
   return out;
 }
 
 // ---- how many
 
 result<std::uint64_t> agent_core::on_scale_request(std::uint32_t workers, agent_actions& out) {
-  if (ended_ || shutting_down_) return fail(error_code::bad_usage, "the job is ending");
+  if (end_.is_begun()) return fail(error_code::bad_usage, "the job is ending");
   if (auto why = config_.scale.why_refused(workers); !why.empty())
     return fail(error_code::bad_usage, std::move(why));
   const auto request = orders_.ask(workers);
-  tell_order(orders_, roles_.coordinator(), out);
+  tell_order(orders_, book_.roles().coordinator(), out);
   return request;
 }
 
@@ -338,24 +329,24 @@ agent_actions agent_core::on_workers_wanted(const protocol::workers_wanted& word
   agent_actions out;
   const auto before = orders_.workers();
   const auto wanted = orders_.hear(word);
-  if (shutting_down_) return out;
+  if (end_.is_stopping()) return out;
   if (!wanted) {
     end_found(found_, out);
     return out;
   }
-  tell("workers-scaled", roles_.coordinator().name, {},
+  tell("workers-scaled", book_.roles().coordinator().name, {},
        fmt::format("{} workers are wanted, {} were", *wanted, before), out,
        {.values = {protocol::named_number("workers", *wanted)}});
   judge_.set_workers(*wanted);
   for (auto worker = before; worker < *wanted; ++worker) {
     const role_name name{role_kind::worker, worker};
-    roles_.add(name, true);
-    if (const auto runs = found_.take(name)) roles_.adopt(*runs);
+    book_.roles().add(name, true);
+    if (const auto runs = found_.take(name)) book_.roles().adopt(*runs);
     follow(supervisor_.add(child_of(name, config_), now), now, out);
   }
   for (auto worker = *wanted; worker < before; ++worker) {
     const auto id = protocol::to_string(role_name{role_kind::worker, worker});
-    auto& role = roles_.of_child(id);
+    auto& role = book_.roles().of_child(id);
     role.dismissed = true;
     role.wanted = false;
     follow(supervisor_.dismiss(id, config_.leave_grace, now), now, out);
@@ -368,74 +359,56 @@ agent_actions agent_core::on_workers_wanted(const protocol::workers_wanted& word
 
 agent_actions agent_core::on_heartbeat(const protocol::heartbeat& beat, time_point now) {
   agent_actions out;
-  if (roles_.find(beat.role, beat.self) != nullptr)
-    signs_.hear(beat.role, now);
-  else if (beat.role.kind != role_kind::data_dispatcher)
-    return out;
-  reports_.hear(beat);
-  roles_.hear_staying(beat);
-  if (copies_.hear(beat, roles_))
+  if (!book_.hear(beat, now)) return out;
+  auto& copies = book_.copies();
+  if (copies.hear(beat, book_.roles()))
     tell("copy-whole", protocol::keeper_role({beat.role.index}), beat.copy.counted,
          fmt::format("the copy of ps_shard {} on another host holds all that was committed", beat.role.index),
          out);
-  if (const ps_shard_id shard{beat.role.index}; copies_.is_to_end(beat, roles_))
-    kill(*roles_.find(protocol::keeper_role(shard)), "copy-silent",
+  if (const ps_shard_id shard{beat.role.index}; copies.is_to_end(beat, book_.roles()))
+    kill(*book_.roles().find(protocol::keeper_role(shard)), "copy-silent",
          fmt::format("ps_shard {0} waits for its copy, which gets no further: keeper {0} is killed", shard),
          out);
   return out;
 }
 
-bool agent_core::vacate(const role_name& which, std::optional<protocol::stop_how> how, const std::string& why,
+bool agent_core::vacate(const role_name& which, protocol::stop_how how, const std::string& why,
                         agent_actions& out) {
-  if (!how) return roles_.let_stay(which);
-  auto* role = roles_.find(which);
-  if (role == nullptr || !role->current || shutting_down_) return false;
+  auto* role = book_.roles().find(which);
+  if (role == nullptr || !role->current || end_.is_stopping()) return false;
   role->is_to_move = which.kind == role_kind::ps_shard && how == protocol::stop_how::leave;
-  if (role->stopping || (role->vacates ? *role->vacates >= *how : role->leaving)) return true;
+  if (role->is_asked(how)) return true;
   // It issues the fences of all: its own next start must have one.
   if (which.kind == role_kind::coordinator && role->fences.size() < journal_wait::fences_min) return false;
-  role->leave_for(*how, why);
-  if (!role->is_to_move) out.push_back(stop_role{role->name, *role->current, *how});
+  role->leave_for(how, why);
+  if (!role->is_to_move) out.push_back(stop_role{role->name, *role->current, how});
   return true;
 }
 
 agent_actions agent_core::on_tick(time_point now) {
   agent_actions out;
-  const auto silent = signs_.tick(now);
-  if (report_due_ && now >= *report_due_) shut_down(now, out);
+  const auto silent = book_.signs().tick(now);
+  if (end_.is_report_late(now)) shut_down(now, out);
   follow(supervisor_.tick(now), now, out);
-  if (shutting_down_) return out;
+  if (end_.is_stopping()) return out;
   for (const auto& name : silent)
-    kill(roles_.of_child(protocol::to_string(name)), "role-hung",
+    kill(book_.roles().of_child(protocol::to_string(name)), "role-hung",
          fmt::format("{} gives no sign of life and is killed", protocol::to_string(name)), out);
-  check_coordinator(now, out);
-  tell_order(orders_, roles_.coordinator(), out);
+  auto& coordinator = book_.roles().coordinator();
+  const bool has_no_journal = book_.reports().state(coordinator.name) == "no-journal";
+  if (journal_wait_.is_over(has_no_journal, coordinator.fences.size(), now))
+    kill(coordinator, "coordinator-moves", "the coordinator has no way to its journal there", out);
+  if (grant_wait_.is_over(is_stranded(coordinator), now)) begin_end(stranded(coordinator), now, out);
+  tell_order(orders_, coordinator, out);
   return out;
-}
-
-/// It issues the fences of all, its own too. One that has used them up before it was there comes
-/// back no more.
-void agent_core::check_coordinator(time_point now, agent_actions& out) {
-  const auto& which = roles_.coordinator();
-  if (journal_wait_.is_over(reports_.state(which.name) == "no-journal", which.fences.size(), now))
-    kill(roles_.coordinator(), "coordinator-moves", "the coordinator has no way to its journal there", out);
-  const bool waits = which.wanted && !which.current && which.fences.empty();
-  if (!waits) return stranded_since_.reset();
-  if (!stranded_since_) stranded_since_ = now; // a grant may be on its way
-  if (now - *stranded_since_ < config_.grant_patience) return;
-  begin_end(
-      protocol::job_outcome::failed,
-      fmt::format("the coordinator cannot be started again: {}. When that is mended 'dlrun resume' goes on",
-                  which.last_failure),
-      now, out);
 }
 
 agent_actions agent_core::on_work_seen(const seen_work& seen, time_point now) {
   agent_actions out;
-  auto* role = roles_.find(seen.role, seen.self);
+  auto* role = book_.roles().find(seen.role, seen.self);
   const bool has_a_grace = role && role->leaving && !role->vacates;
-  if (!role || role->stopping || has_a_grace || shutting_down_) return out;
-  if (const auto time = signs_.look(seen, now))
+  if (!role || role->stopping || has_a_grace || end_.is_stopping()) return out;
+  if (const auto time = book_.signs().look(seen, now))
     kill(*role, "role-hung",
          fmt::format("{} has been in {} for {:.1f} s and is killed", protocol::to_string(seen.role),
                      protocol::describe(seen.at->at), protocol::to_seconds(*time)),

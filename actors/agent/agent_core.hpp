@@ -6,11 +6,13 @@
 #include "actors/agent/end_judge.hpp"
 #include "actors/agent/exit_notices.hpp"
 #include "actors/agent/found_roles.hpp"
+#include "actors/agent/grant_wait.hpp"
+#include "actors/agent/job_end.hpp"
 #include "actors/agent/journal_wait.hpp"
 #include "actors/agent/life_signs.hpp"
 #include "actors/agent/managed_roles.hpp"
+#include "actors/agent/role_book.hpp"
 #include "actors/agent/role_end.hpp"
-#include "actors/agent/role_reports.hpp"
 #include "actors/agent/scale_orders.hpp"
 #include "actors/common/supervisor.hpp"
 #include "actors/protocol/host_messages.hpp"
@@ -83,8 +85,6 @@ public:
 
   /// @param running what runs on other hosts by order of an earlier root (R35)
   agent_actions start(protocol::time_point now, const std::vector<protocol::running_start>& running = {});
-  /// Whether this is the start of the coordinator that the agent started last.
-  bool accepts(const protocol::join& join) const;
   /// The coordinator is up: the next roles may start. One that was started again, or lost its
   /// connection, is told what runs, and what ended while there was none.
   agent_actions on_coordinator_joined(protocol::time_point now);
@@ -100,16 +100,13 @@ public:
   agent_actions on_exited(const protocol::role_name& role, const protocol::fence& self, const role_end& how,
                           protocol::time_point now);
   agent_actions on_heartbeat(const protocol::heartbeat& beat, protocol::time_point now);
-  /// For the answer to it.
-  protocol::keeper_place keeper_for(const protocol::heartbeat& beat) const {
-    return copies_.answer(beat, roles_);
-  }
   /// The start in hand ends, for the next one to be elsewhere: no failure, and no restart of the
   /// budget. Asked again, it may be asked more strongly. A PS shard that is asked to leave is told
-  /// so with each answer from now on, while its copy is whole. @param how nothing: it stays, and is
-  /// told so no more @returns whether it will end.
-  bool vacate(const protocol::role_name& which, std::optional<protocol::stop_how> how, const std::string& why,
+  /// so with each answer from now on, while its copy is whole. @returns whether it will end
+  bool vacate(const protocol::role_name& which, protocol::stop_how how, const std::string& why,
               agent_actions& out);
+  /// A PS shard that was asked to leave is told so no more.
+  void let_stay(const protocol::role_name& shard) { book_.roles().let_stay(shard); }
   /// To be told at every tick.
   agent_actions on_work_seen(const seen_work& seen, protocol::time_point now);
   agent_actions on_job_ended(const protocol::job_ended& ended, protocol::time_point now);
@@ -117,42 +114,26 @@ public:
   agent_actions on_stop(const protocol::stop_job& stop, protocol::time_point now);
   agent_actions on_tick(protocol::time_point now);
 
-  std::vector<role_view> roles() const { return copies_.shown(roles_.views(reports_), roles_); }
-  worker_counts workers() const { return roles_.count(reports_, orders_.workers()); }
-  const role_reports& reports() const { return reports_; }
-  const std::vector<avoided_gpu>& avoided_gpus() const { return avoided_; }
-  bool runs(const protocol::role_name& role, const protocol::fence& self) const {
-    return roles_.runs(role, self);
-  }
-  bool ending() const { return ended_.has_value(); }
+  const role_book& book() const { return book_; }
+  bool ending() const { return end_.is_begun(); }
 
 private:
   supervision::child_exit tell_end(managed_role& role, const protocol::fence& self, const role_end& how,
                                    bool left, protocol::time_point now, agent_actions& out);
   void follow(const supervision::actions& actions, protocol::time_point now, agent_actions& out);
-  void order_start(managed_role& role, protocol::time_point now, agent_actions& out);
-  void begin_end(protocol::job_outcome outcome, const std::string& reason, protocol::time_point now,
-                 agent_actions& out, error_code code = error_code::role_lost);
+  void begin_end(const protocol::job_ended& how, protocol::time_point now, agent_actions& out);
   void shut_down(protocol::time_point now, agent_actions& out);
-  void tell_coordinator_of(const protocol::role_exited& exited, protocol::time_point now, agent_actions& out);
-  void check_coordinator(protocol::time_point now, agent_actions& out);
 
   agent_core_config config_;
   supervision::supervisor supervisor_;
-  life_signs signs_;
-  role_reports reports_;
-  copy_board copies_;
+  role_book book_;
   exit_notices exits_;
   end_judge judge_;
-  managed_roles roles_;
   scale_orders orders_;
   found_roles found_; ///< workers that the specification does not know of, until the coordinator does
-  std::optional<protocol::job_ended> ended_;       ///< how the job ends, once that is known
-  std::optional<protocol::time_point> report_due_; ///< while the coordinator writes the report
-  bool shutting_down_ = false;
-  std::optional<protocol::time_point> stranded_since_; ///< the coordinator waits for a fence
+  job_end end_;
+  grant_wait grant_wait_;
   journal_wait journal_wait_;
-  std::vector<avoided_gpu> avoided_; ///< on all hosts
 };
 
 } // namespace dlrun::agent

@@ -38,6 +38,8 @@ struct managed_role {
     stopping = leaving = is_to_move = false;
     vacates.reset();
   }
+  /// It ends already, or was asked to make way as strongly.
+  bool is_asked(protocol::stop_how how) const { return stopping || (vacates ? *vacates >= how : leaving); }
   /// The next start of it is to be elsewhere.
   void leave_for(protocol::stop_how how, const std::string& why) {
     leaving = true;
@@ -99,9 +101,8 @@ public:
   }
   /// A PS shard that was asked to leave is told so no more. One that ends all the same, since it
   /// has not heard that yet, has left.
-  bool let_stay(const protocol::role_name& shard) {
+  void let_stay(const protocol::role_name& shard) {
     if (auto* role = find(shard)) role->is_to_move = false;
-    return false;
   }
   /// A PS shard that was told no more that it is to move says that it stays. It had one answer at a
   /// time, so none is on its way that says otherwise.
@@ -137,10 +138,12 @@ public:
     }
     return all;
   }
-  worker_counts count(const role_reports& reports, std::uint32_t wanted) const {
-    worker_counts sum{.wanted = wanted};
+  worker_counts count(const role_reports& reports) const {
+    worker_counts sum;
     for (const auto& [id, role] : roles_) {
-      if (role.name.kind != protocol::role_kind::worker || !role.current) continue;
+      if (role.name.kind != protocol::role_kind::worker) continue;
+      if (!role.dismissed) ++sum.wanted;
+      if (!role.current) continue;
       const auto state = reports.state(role.name);
       if (role.dismissed || state == "leaving")
         ++sum.leaving;

@@ -1,21 +1,12 @@
-/// Whether a PS shard is to be on another host next, and how far it is (rule R37).
+/// Whether the agent wants a PS shard to be on another host next (rule R37).
 #pragma once
 
 #include "actors/protocol/time.hpp"
 
 #include <cstdint>
-#include <dlrun/ids.hpp>
 #include <optional>
 
 namespace dlrun::ps_shard {
-
-/// What its core does about it.
-struct shard_move {
-  bool is_wanted = false; ///< it is to end, and will by itself, or stay
-  /// The newest snapshot that was in work when it was told: it trains on until that is committed.
-  std::optional<version_id> begun_before{};
-  bool stands_still = false; ///< it begins no step
-};
 
 /// Pure: the agent says so with each answer to a heartbeat, and not any more when that is undone.
 /// It holds for a while only: whoever gave the order may be gone, and nobody would take it back.

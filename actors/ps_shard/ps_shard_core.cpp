@@ -11,13 +11,15 @@ using protocol::planted_bug;
 
 ps_shard_core::ps_shard_core(ps_shard_core_config config, loaded_standing restored)
     : config_(std::make_shared<const ps_shard_core_config>(std::move(config)))
-    , pipeline_(config_, move_) {
+    , pipeline_(config_)
+    , move_(config_) {
   pipeline_.restart(std::move(restored));
 }
 
 ps_shard_actions ps_shard_core::start() {
   ps_shard_actions out{publish{}, send_status{}};
-  pipeline_.order_missing_snapshots(out);
+  pipeline_.versions().snapshot_missing(out);
+  move_.advance(pipeline_, out);
   pipeline_.apply_next(out);
   return out;
 }
@@ -37,7 +39,12 @@ bool ps_shard_core::wants(const protocol::push& push) const {
 ps_shard_actions ps_shard_core::on_push(const protocol::push& push, value_id value) {
   DLRUN_CHECK(value.value < first_own_value, "value {} is not one of the shell's", value);
   ps_shard_actions out;
-  if (wants(push) && pipeline_.take(push, value, out)) {
+  bool is_taken = false;
+  if (wants(push)) {
+    is_taken = pipeline_.take(push, value, out);
+    move_.advance(pipeline_, out);
+  }
+  if (is_taken) {
     starts_.refuse(push.worker, push.self.incarnation); // it is none: this start is the newest from now on
     has_contribution_to_tell_ |= starts_.note_contribution(push);
     return out;
@@ -57,7 +64,7 @@ ps_shard_actions ps_shard_core::on_pull(const protocol::pull& pull,
 }
 
 bool ps_shard_core::is_next(const protocol::push& push) const {
-  return push.timeline == timeline() && push.step == step_from(pipeline_.applied());
+  return push.timeline == timeline() && push.step == step_from(pipeline_.versions().applied());
 }
 
 std::optional<std::uint64_t> ps_shard_core::begin_early(step_id step) { return pipeline_.begin_early(step); }
@@ -81,14 +88,15 @@ ps_shard_actions ps_shard_core::on_tick() {
   ps_shard_actions out;
   if (pipeline_.is_halted()) return out;
   pipeline_.repeat_norms(out);
-  pipeline_.order_missing_snapshots(out);
+  pipeline_.versions().snapshot_missing(out);
+  move_.advance(pipeline_, out);
   return out;
 }
 
 ps_shard_actions ps_shard_core::on_norm(const protocol::norm& message) {
   ps_shard_actions out;
   if (pipeline_.is_halted()) return out;
-  pipeline_.norms().heard(message, step_from(pipeline_.applied()));
+  pipeline_.norms().heard(message, step_from(pipeline_.versions().applied()));
   pipeline_.apply_next(out);
   return out;
 }
@@ -112,25 +120,30 @@ ps_shard_actions ps_shard_core::on_measured(step_id step, norm_partials partials
 ps_shard_actions ps_shard_core::on_applied(step_id step, protocol::duration took) {
   ps_shard_actions out;
   pipeline_.on_applied(step, took, out);
-  const bool is_news =
-      std::exchange(has_contribution_to_tell_, false) || pipeline_.applied().value == config_->steps;
+  move_.advance(pipeline_, out);
+  const bool is_news = std::exchange(has_contribution_to_tell_, false) ||
+                       pipeline_.versions().applied().value == config_->steps;
   if (is_news && !pipeline_.is_halted()) out.emplace_back(send_status{});
   return out;
 }
 
 ps_shard_actions ps_shard_core::on_committed(version_id version) {
   ps_shard_actions out;
-  pipeline_.on_committed(version, out);
+  if (!pipeline_.versions().on_committed(version, out) || pipeline_.is_halted()) return out;
+  out.emplace_back(publish{});
+  pipeline_.apply_next(out);
   return out;
 }
 
 ps_shard_actions ps_shard_core::on_snapshot_durable(timeline_id of, version_id version) {
   ps_shard_actions out;
   if (of != timeline()) return out;
-  pipeline_.on_snapshot_durable(version, out);
+  pipeline_.versions().on_snapshot_durable(version);
   if (pipeline_.is_halted()) return out;
+  if (config_->durability == durability::snapshots) out.emplace_back(publish{});
+  move_.advance(pipeline_, out);
   if (is_planted(config_->bug, planted_bug::own_floor)) {
-    pipeline_.versions().dropped_below(version);
+    pipeline_.versions().book().dropped_below(version);
     out.emplace_back(drop_below{version});
   }
   out.emplace_back(send_status{});
@@ -141,23 +154,15 @@ ps_shard_actions ps_shard_core::on_snapshot_durable(timeline_id of, version_id v
 ps_shard_actions ps_shard_core::on_snapshot_failed(timeline_id of, version_id version) {
   ps_shard_actions out;
   if (of != timeline()) return out;
-  pipeline_.versions().failed(version);
+  pipeline_.versions().book().failed(version);
   pipeline_.apply_next(out);
-  // Else it would stand for as long as its disk is full.
-  if (move_->stands_still && version == pipeline_.applied()) out.emplace_back(end_in_order{});
+  move_.on_snapshot_failed(version, pipeline_, out);
   return out;
 }
 
 ps_shard_actions ps_shard_core::on_move(bool is_wanted) {
   ps_shard_actions out;
-  if (config_->durability != durability::snapshots || is_planted(config_->bug, planted_bug::leave_unsaved)) {
-    if (is_wanted) out.emplace_back(end_in_order{});
-  } else if (!is_wanted) {
-    if (std::exchange(*move_, {}).is_wanted) pipeline_.apply_next(out);
-  } else {
-    if (!std::exchange(move_->is_wanted, true)) move_->begun_before = pipeline_.versions().newest_in_work();
-    pipeline_.stand_still(out);
-  }
+  move_.hear(is_wanted, pipeline_, out);
   return out;
 }
 
@@ -165,34 +170,34 @@ ps_shard_actions ps_shard_core::on_move(bool is_wanted) {
 
 ps_shard_actions ps_shard_core::on_name_snapshot(const protocol::name_snapshot& order) {
   const bool is_usable = config_->durability != durability::off && order.timeline == timeline() &&
-                         !rewinding_ && order.version > pipeline_.applied() &&
+                         !rewinding_ && order.version > pipeline_.versions().applied() &&
                          order.version.value <= config_->steps;
-  if (is_usable) pipeline_.versions().ask_for(order.version);
+  if (is_usable) pipeline_.versions().book().ask_for(order.version);
   return {};
 }
 
 ps_shard_actions ps_shard_core::on_floor(const protocol::floor& order) {
   if (pipeline_.is_halted() || order.timeline != timeline()) return {};
   const auto kept = order.keeps ? std::optional(order.kept) : std::nullopt;
-  auto bound = pipeline_.versions().droppable(order.version, order.dispatcher, kept);
+  auto bound = pipeline_.versions().book().droppable(order.version, order.dispatcher, kept);
   if (is_planted(config_->bug, planted_bug::untagged_status)) // to the letter, not lowered to what is there
     bound = order.version;
   if (!bound) return {};
-  pipeline_.versions().dropped_below(*bound, kept);
+  pipeline_.versions().book().dropped_below(*bound, kept);
   return {drop_below{*bound, kept}};
 }
 
 ps_shard_actions ps_shard_core::on_go_on(const protocol::go_on& order) {
   ps_shard_actions out;
   if (pipeline_.is_halted() || order.timeline != timeline()) return out;
-  pipeline_.gate().raise(order.limit);
+  pipeline_.versions().gate().raise(order.limit);
   pipeline_.apply_next(out);
   return out;
 }
 
 ps_shard_actions ps_shard_core::on_pin(const protocol::pin& order) {
   if (pipeline_.is_halted() || order.timeline != timeline()) return {};
-  pipeline_.versions().set_pin(order.dispatcher, order.version);
+  pipeline_.versions().book().set_pin(order.dispatcher, order.version);
   return {send_status{}};
 }
 
@@ -211,7 +216,7 @@ ps_shard_actions ps_shard_core::on_rewind(const protocol::rewind& order) {
     pipeline_.apply_next(out);
     return out;
   }
-  if (order.timeline <= timeline() || !pipeline_.versions().can_restore(order.version))
+  if (order.timeline <= timeline() || !pipeline_.versions().book().can_restore(order.version))
     return {send_status{}};
   rewinding_ = true;
   pipeline_.halt();
@@ -236,16 +241,16 @@ ps_shard_actions ps_shard_core::on_rewound(loaded_standing loaded) {
 // ---- where it stands
 
 bool ps_shard_core::has_snapshot(timeline_id wanted, version_id version) const {
-  return !rewinding_ && wanted == timeline() && pipeline_.versions().has_snapshot(version);
+  return !rewinding_ && wanted == timeline() && pipeline_.versions().book().has_snapshot(version);
 }
 
 protocol::shard_state ps_shard_core::state() const {
   return {.shard = config_->self,
           .incarnation = config_->fence.incarnation,
           .timeline = timeline(),
-          .applied = pipeline_.applied(),
-          .committed = pipeline_.committed(),
-          .serves_previous = pipeline_.serves_previous(),
+          .applied = pipeline_.versions().applied(),
+          .committed = pipeline_.versions().committed(),
+          .serves_previous = pipeline_.versions().serves_previous(),
           .parameters = {},
           .parked = pipeline_.plan().parked()};
 }
@@ -254,9 +259,9 @@ protocol::shard_status ps_shard_core::status(std::uint64_t probe) const {
   return {.shard = config_->self,
           .self = config_->fence,
           .timeline = timeline(),
-          .applied = pipeline_.applied(),
-          .committed = pipeline_.committed(),
-          .ledger = pipeline_.totals(),
+          .applied = pipeline_.versions().applied(),
+          .committed = pipeline_.versions().committed(),
+          .ledger = pipeline_.versions().totals(),
           .contributions = starts_.contributions(),
           .durable = pipeline_.durable(),
           .probe = probe};

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "actors/ps_shard/ps_shard_core_config.hpp"
+#include "actors/ps_shard/shard_move.hpp"
 #include "actors/ps_shard/step_pipeline.hpp"
 #include "actors/ps_shard/worker_starts.hpp"
 
@@ -93,7 +94,7 @@ public:
   /// The status for the dispatcher; the shell fills in `sequence`, metrics, times and bytes.
   protocol::shard_status status(std::uint64_t probe = 0) const;
   timeline_id timeline() const { return pipeline_.plan().timeline(); }
-  const shard_move& moving() const { return *move_; }
+  const shard_move& moving() const { return move_; }
   /// Whether it can hand out the snapshot of `version` for an evaluation (R17).
   bool has_snapshot(timeline_id timeline, version_id version) const;
 
@@ -103,14 +104,14 @@ private:
   bool rewinding_ = false;
   bool has_contribution_to_tell_ = false;
   worker_starts starts_;
-  std::shared_ptr<shard_move> move_ = std::make_shared<shard_move>();
   step_pipeline pipeline_;
+  shard_move move_;
 };
 
 /// It stands still, to move, until its version is committed.
 inline bool waits_for_store(const ps_shard_core& core) {
   const auto at = core.state();
-  return core.moving().stands_still && at.committed < at.applied;
+  return core.moving().stands_still() && at.committed < at.applied;
 }
 
 } // namespace dlrun::ps_shard

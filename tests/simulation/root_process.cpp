@@ -143,7 +143,7 @@ void root_process::on_heartbeat(const protocol::heartbeat& beat) {
 }
 
 void root_process::on_coordinator(const protocol::join& join) {
-  if (!core_.accepts(join)) return;
+  if (!core_.book().accepts(join)) return;
   coordinator_ = coordinator_at_ = join.self.incarnation;
   hosts_.coordinator_is(coordinator_at_, {});
   send(coordinator_role, agent_hello{number_});

@@ -25,7 +25,7 @@ struct agent_core_with_copies : agent_core_test {
     start_all();
     grant(keeper, 1, 29);
   }
-  bool vacate(const role_name& which, std::optional<protocol::stop_how> how) {
+  bool vacate(const role_name& which, protocol::stop_how how) {
     agent_actions out;
     const bool is_taken = core.vacate(which, how, "host gamma is drained", out);
     follow(out);
@@ -35,9 +35,11 @@ struct agent_core_with_copies : agent_core_test {
     follow(core.on_heartbeat({.role = shard, .self = running.at(shard), .state = "training", .copy = copy},
                              now));
   }
-  bool is_told_to_move() const { return core.keeper_for({.role = shard, .self = running.at(shard)}).moves; }
+  bool is_told_to_move() const {
+    return core.book().keeper_for({.role = shard, .self = running.at(shard)}).moves;
+  }
   role_view view_of(const role_name& which) const {
-    const auto all = core.roles();
+    const auto all = core.book().views();
     return *std::ranges::find(all, which, &role_view::role);
   }
   protocol::copy_word counting() const {
@@ -160,7 +162,7 @@ TEST_F(agent_core_with_copies,
        a_ps_shard_that_is_to_stay_has_left_when_it_ends_before_it_says_that_it_stays) {
   say(counting());
   vacate(shard, protocol::stop_how::leave);
-  vacate(shard, std::nullopt);
+  core.let_stay(shard);
   EXPECT_FALSE(is_told_to_move());
   auto moving = counting();
   moving.is_moving = true;
@@ -176,7 +178,7 @@ TEST_F(agent_core_with_copies, one_that_has_said_that_it_stays_and_ends_has_died
   auto moving = counting();
   moving.is_moving = true;
   say(moving);
-  vacate(shard, std::nullopt);
+  core.let_stay(shard);
   EXPECT_TRUE(view_of(shard).is_leaving);
   say(counting());
   EXPECT_FALSE(view_of(shard).is_leaving);
@@ -189,7 +191,7 @@ TEST_F(agent_core_with_copies, one_that_has_said_that_it_stays_and_ends_has_died
 TEST_F(agent_core_with_copies, one_that_is_to_stay_may_be_asked_to_leave_again_at_once) {
   say(counting());
   vacate(shard, protocol::stop_how::leave);
-  vacate(shard, std::nullopt);
+  core.let_stay(shard);
   EXPECT_TRUE(vacate(shard, protocol::stop_how::leave));
   EXPECT_TRUE(is_told_to_move());
   vacate(shard, protocol::stop_how::kill);
@@ -268,6 +270,18 @@ TEST_F(agent_core_with_copies, one_that_cannot_be_started_after_it_has_waited_fo
   follow(core.on_start_failed(keeper, self, {error_code::system, "the host has no room"}, now));
   tenths_until_it_runs();
   EXPECT_TRUE(running.contains(keeper));
+}
+
+/// It has no start in hand that could be told of.
+TEST_F(agent_core_with_copies, a_new_coordinator_hears_nothing_of_one_that_cannot_be_started_and_is_to_be) {
+  starts_are_heard = false;
+  exit(keeper);
+  tenths_until_it_runs();
+  follow(core.on_started(keeper, running.at(keeper), 0, now));
+  follow(core.on_start_failed(keeper, running.at(keeper), {error_code::system, "the host has no room"}, now));
+  starts_told.clear();
+  follow(core.on_coordinator_joined(now));
+  EXPECT_THAT(starts_told, Not(Contains(keeper)));
 }
 
 TEST_F(agent_core_with_copies, one_whose_program_fails_lastingly_ends_nothing) {

@@ -30,7 +30,7 @@ TEST_F(durable_agent_core_test, the_coordinator_is_started_again_and_nobody_else
   EXPECT_THAT(started, ::testing::ElementsAre(coordinator));
   EXPECT_EQ(running.at(coordinator).incarnation.value, 2u);
   EXPECT_TRUE(stopped.empty());
-  EXPECT_TRUE(core.accepts(joining(coordinator, running.at(coordinator))));
+  EXPECT_TRUE(core.book().accepts(joining(coordinator, running.at(coordinator))));
 }
 
 TEST_F(durable_agent_core_test, a_new_coordinator_hears_what_ended_meanwhile_and_what_runs) {
@@ -297,8 +297,8 @@ TEST_F(returned_root_core_test, a_coordinator_that_runs_is_the_one_that_may_join
   const protocol::fence of_coordinator{{5}, 50};
   follow(core.start(now, {{coordinator, of_coordinator, 199}, {shard, of_shard, 200}}));
   EXPECT_THAT(started, ::testing::IsEmpty());
-  EXPECT_FALSE(core.accepts(joining(coordinator, coordinator_fence)));
-  EXPECT_TRUE(core.accepts(joining(coordinator, of_coordinator)));
+  EXPECT_FALSE(core.book().accepts(joining(coordinator, coordinator_fence)));
+  EXPECT_TRUE(core.book().accepts(joining(coordinator, of_coordinator)));
   follow(core.on_coordinator_joined(now));
   EXPECT_THAT(starts_told, ::testing::ElementsAre(shard));
 }

@@ -106,7 +106,7 @@ TEST_F(agent_core_test, tells_once_which_gpu_is_avoided_and_shows_it_from_then_o
   EXPECT_EQ(numbers.at(1).values, (std::vector{protocol::named_number("gpu", 3)}));
   exit(worker1);
   EXPECT_EQ(std::ranges::count(events, "gpu-avoided"), 1);
-  EXPECT_THAT(core.avoided_gpus(), ::testing::ElementsAre(third));
+  EXPECT_THAT(core.book().avoided_gpus(), ::testing::ElementsAre(third));
 }
 
 TEST_F(agent_core_test, ends_the_job_at_once_when_a_role_ends_as_it_would_again) {

@@ -48,7 +48,7 @@ TEST_F(agent_core_scale_test, nothing_starts_before_the_coordinator_says_that_th
   ASSERT_NE(scaled, events.end());
   EXPECT_THAT(numbers.at(static_cast<std::size_t>(scaled - events.begin())).values,
               ElementsAre(protocol::named_number("workers", 4)));
-  EXPECT_EQ(core.workers().wanted, 4U);
+  EXPECT_EQ(core.book().workers().wanted, 4U);
 }
 
 TEST_F(agent_core_scale_test, a_request_is_repeated_until_the_coordinator_that_is_up_has_it) {
@@ -76,7 +76,7 @@ TEST_F(agent_core_scale_test, words_for_another_root_and_of_an_older_request_are
   hear(2, 4);
   hear(1, 3);
   hear(3, 2, 8);
-  EXPECT_EQ(core.workers().wanted, 4U);
+  EXPECT_EQ(core.book().workers().wanted, 4U);
   EXPECT_THAT(asked_to_leave, IsEmpty());
 }
 
@@ -86,8 +86,8 @@ TEST_F(agent_core_scale_test, who_is_too_many_is_asked_to_leave_and_is_not_start
   ask(1);
   hear(1, 1);
   EXPECT_THAT(asked_to_leave, ElementsAre(worker1));
-  EXPECT_EQ(core.workers().present, 1U);
-  EXPECT_EQ(core.workers().leaving, 1U);
+  EXPECT_EQ(core.book().workers().present, 1U);
+  EXPECT_EQ(core.book().workers().leaving, 1U);
   started.clear();
   exit(worker1, {.cause = "ended with exit code 143", .left = true});
   EXPECT_THAT(started, IsEmpty());
@@ -95,8 +95,8 @@ TEST_F(agent_core_scale_test, who_is_too_many_is_asked_to_leave_and_is_not_start
   EXPECT_TRUE(exits_told[0].left);
   EXPECT_FALSE(exits_told[0].replaced);
   EXPECT_EQ(events.back(), "worker-left");
-  EXPECT_EQ(core.workers().leaving, 0U);
-  for (const auto& role : core.roles()) EXPECT_NE(role.role, worker1) << "it is shown no more";
+  EXPECT_EQ(core.book().workers().leaving, 0U);
+  for (const auto& role : core.book().views()) EXPECT_NE(role.role, worker1) << "it is shown no more";
 }
 
 TEST_F(agent_core_scale_test, who_does_not_leave_within_the_grace_is_killed) {
@@ -172,7 +172,7 @@ TEST_F(agent_core_scale_test, a_new_coordinator_without_the_number_is_told_it) {
   pass(milliseconds(1000));
   follow(core.on_coordinator_joined(now));
   hear(0, 2);
-  EXPECT_EQ(core.workers().wanted, 1U);
+  EXPECT_EQ(core.book().workers().wanted, 1U);
   pass(milliseconds(100));
   EXPECT_THAT(scales_told, Contains(::testing::Field(&protocol::scale_job::workers, 1U)));
 }

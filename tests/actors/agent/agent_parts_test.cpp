@@ -1,6 +1,8 @@
-// The agent's small parts: fences, ends that the coordinator must hear of, what roles report.
+// The agent's small parts: fences, ends of roles and of the job, what roles report.
 #include "actors/agent/exit_notices.hpp"
 #include "actors/agent/fence_stock.hpp"
+#include "actors/agent/grant_wait.hpp"
+#include "actors/agent/job_end.hpp"
 #include "actors/agent/role_reports.hpp"
 
 #include <gmock/gmock.h>
@@ -21,6 +23,54 @@ TEST(fence_stock, each_fence_is_used_once_the_oldest_first) {
   fences.add({{{2}, 20}});
   EXPECT_EQ(fences.take(), (protocol::fence{{3}, 30}));
   EXPECT_TRUE(fences.empty()) << "granted again is not granted anew";
+}
+
+// ---- the end of the job
+
+using protocol::job_outcome;
+
+TEST(job_end, ends_for_the_first_reason) {
+  job_end end{std::chrono::seconds(3)};
+  EXPECT_FALSE(end.is_begun());
+  EXPECT_TRUE(end.begin({job_outcome::failed, "worker 1 died"}));
+  EXPECT_FALSE(end.begin({job_outcome::interrupted, "Ctrl-C"}));
+  end.hear({job_outcome::interrupted, "Ctrl-C"});
+  EXPECT_EQ(end.conclude({job_outcome::failed, "stopped"}).reason, "worker 1 died");
+}
+
+/// R38.
+TEST(job_end, a_job_that_is_complete_is_so_whatever_was_to_end_it_meanwhile) {
+  job_end end{std::chrono::seconds(3)};
+  end.begin({job_outcome::interrupted, "Ctrl-C"});
+  end.hear({job_outcome::completed, ""});
+  EXPECT_EQ(end.conclude({job_outcome::failed, "stopped"}).outcome, job_outcome::completed);
+}
+
+TEST(job_end, without_a_reason_the_last_one_counts) {
+  job_end end{std::chrono::seconds(3)};
+  EXPECT_EQ(end.conclude({job_outcome::failed, "too many restarts"}).reason, "too many restarts");
+  EXPECT_FALSE(end.begin({job_outcome::interrupted, "Ctrl-C"}));
+}
+
+TEST(job_end, waits_for_the_report_until_the_roles_stop) {
+  job_end end{std::chrono::seconds(3)};
+  EXPECT_FALSE(end.is_report_late(now)) << "it was not asked for";
+  end.await_report(now);
+  EXPECT_FALSE(end.is_report_late(now + std::chrono::milliseconds(2999)));
+  EXPECT_TRUE(end.is_report_late(now + std::chrono::seconds(3)));
+  EXPECT_TRUE(end.stop_roles());
+  EXPECT_TRUE(end.is_stopping());
+  EXPECT_FALSE(end.is_report_late(now + std::chrono::seconds(3)));
+  EXPECT_FALSE(end.stop_roles()) << "they do already";
+}
+
+TEST(grant_wait, is_over_when_the_coordinator_has_waited_for_long_enough_at_a_stretch) {
+  grant_wait wait{std::chrono::seconds(2)};
+  EXPECT_FALSE(wait.is_over(true, now));
+  EXPECT_FALSE(wait.is_over(false, now + std::chrono::seconds(1))) << "a grant came";
+  EXPECT_FALSE(wait.is_over(true, now + std::chrono::seconds(2)));
+  EXPECT_FALSE(wait.is_over(true, now + std::chrono::milliseconds(3999)));
+  EXPECT_TRUE(wait.is_over(true, now + std::chrono::seconds(4)));
 }
 
 protocol::role_exited exit_of(std::uint64_t start) {
