@@ -17,14 +17,16 @@ int version(bool json) {
   if (json)
     say(stdout, "{}\n",
         nlohmann::ordered_json{{"dlrun", common::dlrun_version()},
+                               {"build", common::dlrun_build()},
                                {"caf", caf_version()},
                                {"onednn", engine::onednn_version()},
                                {"isa", engine::instruction_set()},
                                {"compiler", engine::compiler_version()}}
             .dump());
   else
-    say(stdout, "dlrun {}\nCAF {}\noneDNN {} ({})\n{}\n", common::dlrun_version(), caf_version(),
-        engine::onednn_version(), engine::instruction_set(), engine::compiler_version());
+    say(stdout, "dlrun {}\nbuild {}\nCAF {}\noneDNN {} ({})\n{}\n", common::dlrun_version(),
+        common::dlrun_build(), caf_version(), engine::onednn_version(), engine::instruction_set(),
+        engine::compiler_version());
   return 0;
 }
 

@@ -70,7 +70,7 @@ result<std::shared_ptr<enrolment_desk>> enrolment_desk::create(const spec::JoinS
   return std::shared_ptr<enrolment_desk>{new enrolment_desk(std::move(*listener),
                                                             {.door = std::move(*door),
                                                              .pin = std::move(*pin),
-                                                             .version = common::dlrun_version(),
+                                                             .version = common::dlrun_build(),
                                                              .key = std::move(*key)},
                                                             std::move(bundles))};
 }

@@ -68,7 +68,7 @@ std::optional<bundle_line> parse_line(std::string_view line) {
 
 std::string written_bundle(const bootstrap::HostBundle& bundle) {
   const auto bytes = bundle.SerializeAsString();
-  return fmt::format("{}{} {}\n", bundle_head, common::dlrun_version(), bytes.size()) + bytes;
+  return fmt::format("{}{} {}\n", bundle_head, common::dlrun_build(), bytes.size()) + bytes;
 }
 
 result<bootstrap::HostBundle> read_bundle(int fd) {
@@ -77,12 +77,11 @@ result<bootstrap::HostBundle> read_bundle(int fd) {
   if (!line) return tl::unexpected(line.error());
   const auto parsed = parse_line(*line);
   if (!parsed) return no_bundle();
-  if (parsed->version != common::dlrun_version())
-    return fail(
-        error_code::bad_usage,
-        fmt::format("the job is run by dlrun {}, and this is dlrun {}: install the same version on all "
-                    "hosts, or name it with 'program:' in the list of hosts",
-                    parsed->version, common::dlrun_version()));
+  if (parsed->version != common::dlrun_build())
+    return fail(error_code::bad_usage,
+                fmt::format("the job is run by dlrun {}, and this is dlrun {}: install the same build on all "
+                            "hosts, or name it with 'program:' in the list of hosts",
+                            parsed->version, common::dlrun_build()));
   const auto bytes = read_bytes(fd, parsed->bytes);
   if (!bytes) return tl::unexpected(bytes.error());
   bootstrap::HostBundle bundle;

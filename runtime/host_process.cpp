@@ -264,7 +264,7 @@ result<void> add_secret(agent::enrolment_wish& wish, const joining_host& host) {
 result<agent::enrolment_wish> wish_of(const joining_host& host, const base::unique_fd& signals) {
   agent::enrolment_wish wish{.root = host.root,
                              .token = {},
-                             .version = common::dlrun_version(),
+                             .version = common::dlrun_build(),
                              .as = {},
                              .bundle_bytes_max = bundle_bytes_max,
                              .stop = signals.get()};

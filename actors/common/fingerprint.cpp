@@ -10,7 +10,9 @@ std::string dlrun_version() { return DLRUN_VERSION; }
 build_facts build_here(int threads_per_worker) {
   auto parts = engine::processor_parts(threads_per_worker);
   parts.insert(parts.begin(), {"dlrun", fmt::format("dlrun {}", dlrun_version())});
-  auto line = engine::to_line(parts);
+  auto here = parts;
+  here.front().value = fmt::format("dlrun {}", dlrun_build());
+  auto line = engine::to_line(here);
   return {.dlrun = dlrun_version(),
           .onednn = engine::onednn_version(),
           .compiler = engine::compiler_version(),

@@ -40,7 +40,7 @@ TEST(host_bundle, is_read_as_it_was_written_and_nothing_behind_it) {
 
 TEST(host_bundle, of_another_version_is_refused_and_both_are_named) {
   auto bytes = written_bundle(small_bundle());
-  const auto version = common::dlrun_version();
+  const auto version = common::dlrun_build();
   bytes.replace(bytes.find(version), version.size(), "0.0.1");
   const auto read = read_bundle(input_of(bytes).get());
   ASSERT_FALSE(read.has_value());

@@ -1,5 +1,6 @@
 #include "runtime/run_fingerprint.hpp"
 
+#include "actors/common/fingerprint.hpp"
 #include "data/decoders.hpp"
 
 #include <gmock/gmock.h>
@@ -72,6 +73,14 @@ TEST_F(run_fingerprint_test, what_the_run_began_with_is_kept) {
   note_fingerprint(record, spec);
   EXPECT_THAT(refusal(), HasSubstr("another one"));
   EXPECT_EQ(record.fingerprint_size(), 7);
+}
+
+TEST_F(run_fingerprint_test, roles_of_another_build_differ_and_runs_of_another_build_do_not) {
+  EXPECT_THAT(common::dlrun_build(), testing::MatchesRegex("[0-9.]+[+][0-9a-f]{12}"));
+  EXPECT_EQ(common::dlrun_build().rfind(common::dlrun_version() + "+", 0), 0U);
+  const auto here = common::build_here(1);
+  EXPECT_THAT(here.fingerprint, HasSubstr(common::dlrun_build()));
+  EXPECT_EQ(here.parts.front().value, "dlrun " + common::dlrun_version());
 }
 
 TEST_F(run_fingerprint_test, a_part_that_this_version_does_not_know_is_passed_over) {

@@ -190,7 +190,7 @@ private:
       return refuse(one,
                     {error_code::bad_usage,
                      fmt::format("the job is run by dlrun {}, and host {} has dlrun {}: install the same "
-                                 "version on all hosts",
+                                 "build on all hosts",
                                  options_.version, one.who.name(), request.version)});
     events_.admit(one.who, [inbox = inbox_, visit = one.number](result<admission> what) {
       inbox->put(&enrolment_inbox::decisions, decision{visit, std::move(what)});
