@@ -1,3 +1,4 @@
+#include "actors/agent/drain_stage.hpp"
 #include "base/utf8.hpp"
 #include "cli/complain.hpp"
 #include "cli/root_request.hpp"
@@ -33,27 +34,26 @@ nlohmann::json host_in(const nlohmann::json& status, const std::string& host) {
 int wait_until_drained(const drain_options& options) {
   auto could_go_on = std::chrono::steady_clock::now();
   std::string told;
-  return watch_status(options.run_dir, look_again_after,
-                      [&](const nlohmann::json& status) -> std::optional<int> {
-                        const auto host = host_in(status, options.host);
-                        const auto state = host.value("state", "");
-                        if (state == "drained") {
-                          say(stdout, "host {} is drained: it may be switched off\n", options.host);
-                          return 0;
-                        }
-                        if (state != "draining")
-                          return fail_wait(fmt::format("host {} is in use again", options.host));
-                        const auto waits_for = host.value("waits_for", "");
-                        if (waits_for != told && !waits_for.empty())
-                          say(stderr, "still there: {}\n", waits_for);
-                        told = waits_for;
-                        const auto now = std::chrono::steady_clock::now();
-                        if (!host.value("needs_a_host", false)) could_go_on = now;
-                        if (now - could_go_on < host_patience) return std::nullopt;
-                        return fail_wait(fmt::format("host {} cannot be emptied: {}; it goes on when another "
-                                                     "host is there, and '--undo' ends it",
-                                                     options.host, waits_for));
-                      });
+  return watch_status(
+      options.run_dir, look_again_after, [&](const nlohmann::json& status) -> std::optional<int> {
+        const auto host = host_in(status, options.host);
+        const auto state = host.value("state", "");
+        if (state == "drained") {
+          say(stdout, "host {} is drained: it may be switched off{}\n", options.host,
+              host.value("without_copies", false) ? "; " + agent::no_copies_while_drained(options.host) : "");
+          return 0;
+        }
+        if (state != "draining") return fail_wait(fmt::format("host {} is in use again", options.host));
+        const auto waits_for = host.value("waits_for", "");
+        if (waits_for != told && !waits_for.empty()) say(stderr, "still there: {}\n", waits_for);
+        told = waits_for;
+        const auto now = std::chrono::steady_clock::now();
+        if (!host.value("needs_a_host", false)) could_go_on = now;
+        if (now - could_go_on < host_patience) return std::nullopt;
+        return fail_wait(fmt::format("host {} cannot be emptied: {}; it goes on when another "
+                                     "host is there, and '--undo' ends it",
+                                     options.host, waits_for));
+      });
 }
 
 bool is_drained_already(const drain_options& options) {
@@ -77,10 +77,7 @@ int drain(const drain_options& options) {
   const auto answer = request_of_root(options.run_dir, fmt::format("{} {}", word, options.host));
   if (!answer) return complain(answer.error());
   if (answer->contains("error")) return complain_of_answer(*answer, "");
-  if (options.undo)
-    say(stdout, "host {} may be used again\n", options.host);
-  else
-    say(stdout, "host {} is being drained: what runs there moves to other hosts\n", options.host);
+  say(stdout, "{}\n", answer->value("text", ""));
   return options.wait ? wait_until_drained(options) : 0;
 }
 
@@ -98,10 +95,11 @@ void add_drain(CLI::App& app, verb& chosen) {
   command->footer(
       "Workers hand back what they have and start elsewhere; PS shards go on from their copies on other "
       "hosts,\n"
-      "which there are unless durability.replicas is 1. No step is done again, no restart is used. 'dlrun "
-      "status'\n"
-      "shows how far it is; Ctrl-C of --wait leaves it going. The host of the root cannot be drained "
-      "(docs/hosts.md).");
+      "which there are unless durability.replicas is 1; of two hosts, there are no copies while one is "
+      "drained.\n"
+      "No step is done again, no restart is used. 'dlrun status' shows how far it is; Ctrl-C of --wait "
+      "leaves "
+      "it\ngoing. The host of the root cannot be drained (docs/hosts.md).");
   command->callback([options, &chosen] { chosen = [options] { return drain(*options); }; });
 }
 

@@ -26,6 +26,8 @@ verb_end run_resumed(const runtime::resumption& resumed, const std::optional<run
                         .coordinator = resumed.coordinator,
                         .hosts = hosts,
                         .is_same_job = resumed.is_same_job,
+                        .copies_may_wait = resumed.replicas && resumed.replicas->is_auto,
+                        .change = resumed.change,
                         .gathers = resumed.gathers},
                        how);
 }

@@ -1,3 +1,4 @@
+#include "actors/agent/drain_stage.hpp"
 #include "cli/complain.hpp"
 #include "cli/root_request.hpp"
 #include "cli/verbs.hpp"
@@ -40,12 +41,18 @@ std::vector<std::string> copies_in(const nlohmann::json& status) {
   return all;
 }
 
-void print_table(const nlohmann::json& status) {
-  say(stdout, "{}: {}, step {}", status.value("job", "?"), status.value("status", "?"),
-      status.value("step", 0));
+void print_progress(const nlohmann::json& status) {
+  const auto waits_for = status.value("waits_for", "");
+  say(stdout, "{}: {}", status.value("job", "?"), status.value("status", "?"));
+  if (!waits_for.empty()) return say(stdout, " for {}\n", waits_for);
+  say(stdout, ", step {}", status.value("step", 0));
   if (status.contains("steps"))
     say(stdout, " of {}, {} on disk", status["steps"].get<std::uint64_t>(), status.value("durable_step", 0));
   say(stdout, "\n");
+}
+
+void print_table(const nlohmann::json& status) {
+  print_progress(status);
   if (status.contains("workers")) {
     const auto& workers = status["workers"];
     const auto leaving = workers.value("leaving", 0);
@@ -63,6 +70,10 @@ void print_table(const nlohmann::json& status) {
       if (host.contains("waits_for"))
         say(stdout, "host {} is being drained, and has still: {}\n", host.value("name", "?"),
             host.value("waits_for", "?"));
+    for (const auto& host : status["hosts"])
+      if (host.value("without_copies", false))
+        say(stdout, "{}: another host that joins, or 'dlrun drain --undo', brings them back\n",
+            agent::no_copies_while_drained(host.value("name", "?")));
   }
   if (const auto copies = copies_in(status); !copies.empty())
     say(stdout, "copies: {}\n", fmt::format("{}", fmt::join(copies, ", ")));

@@ -76,7 +76,11 @@ verb_end begin(const train_options& options, const std::optional<runtime::hosts_
   if (run->durability)
     tell_auto("durability", "durability", "log", run->durability->log, run->durability->reason, options.json);
   if (run->replicas) tell_replicas(*run->replicas, options.json);
-  return run_displayed(*job, {.run_dir = run->folder.path(), .hosts = hosts, .is_new = true},
+  return run_displayed(*job,
+                       {.run_dir = run->folder.path(),
+                        .hosts = hosts,
+                        .copies_may_wait = run->replicas && run->replicas->is_auto,
+                        .is_new = true},
                        {.json = options.json, .begun = begun});
 }
 

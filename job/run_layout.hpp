@@ -13,6 +13,8 @@ inline constexpr auto write_rate = ".write-rate"; ///< what measures the disk wr
 inline constexpr auto agent = "agent.json";       ///< where the root's control socket is
 inline constexpr auto control_socket = "control.sock";
 
+inline constexpr auto host_mark = "run.id"; ///< of the folder of a host that is not the root's
+
 inline constexpr auto logs = "logs"; ///< a folder: ROLE-INDEX.log of each role
 inline constexpr auto journal = "journal";
 inline constexpr auto store_prefix = "ps_shard-"; ///< ps_shard-N: the store of PS shard N

@@ -1,6 +1,7 @@
 #include "runtime/examined_host.hpp"
 
 #include "base/os_error.hpp"
+#include "base/utf8.hpp"
 #include "base/write_all.hpp"
 #include "runtime/host_examination.hpp"
 
@@ -71,7 +72,7 @@ std::string examined_host::last_complaint() const {
   const auto got = ::pread(complaints_.get(), text.data(), text.size(), begin);
   text.resize(got > 0 ? static_cast<std::size_t>(got) : 0);
   while (text.ends_with('\n')) text.pop_back();
-  return text.substr(text.rfind('\n') + 1);
+  return base::printable(text.substr(text.rfind('\n') + 1), complaint_bytes_max);
 }
 
 result<json> examined_host::hear(std::chrono::milliseconds patience) {

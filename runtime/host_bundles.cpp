@@ -30,6 +30,7 @@ host_bundles::host_bundles(parts from, records::RunRecord record)
   common_.set_agent_process(job.process);
   common_.set_run_token(job.run_token.to_bytes());
   common_.set_data_at(from_.data_at);
+  common_.set_root_dir(job.run_dir.string());
   *common_.mutable_spec() = job.spec;
   *common_.mutable_record() = std::move(record);
   for (const auto& revision : job.revisions) *common_.add_revisions() = revision;
@@ -68,19 +69,58 @@ std::string host_bundles::folder_of(const spec::HostSpec& host, const records::R
 
 /// Each of these hosts, in place of the one that had its name or folder before.
 result<void> host_bundles::remember(std::vector<records::RunHost> now) {
+  {
+    const std::scoped_lock lock{mutex_};
+    for (const auto& one : now) folders_[one.name()] = one.folder();
+  }
+  return change_record([&](auto& record) {
+    for (const auto& before : record.hosts())
+      if (std::ranges::none_of(now, [&](const auto& one) {
+            return one.name() == before.name() ||
+                   (one.address() == before.address() && one.folder() == before.folder());
+          }))
+        now.push_back(before);
+    record.mutable_hosts()->Assign(now.begin(), now.end());
+  });
+}
+
+result<void> host_bundles::change_record(const std::function<void(records::RunRecord&)>& change) {
   const std::scoped_lock lock{mutex_};
-  for (const auto& one : now) folders_[one.name()] = one.folder();
+  return change_locked(change);
+}
+
+result<void> host_bundles::change_job(const std::function<void(records::RunRecord&)>& change) {
+  const std::scoped_lock lock{mutex_};
+  return from_.secrets->change_job(from_.job->process, [&] { return change_locked(change); });
+}
+
+/// With the lock held.
+result<void> host_bundles::change_locked(const std::function<void(records::RunRecord&)>& change) {
   auto record = common_.record();
-  for (const auto& before : record.hosts())
-    if (std::ranges::none_of(now, [&](const auto& one) {
-          return one.name() == before.name() ||
-                 (one.address() == before.address() && one.folder() == before.folder());
-        }))
-      now.push_back(before);
-  record.mutable_hosts()->Assign(now.begin(), now.end());
+  change(record);
   if (auto written = write_record(from_.job->run_dir, record); !written) return written;
   *common_.mutable_record() = std::move(record);
   return {};
+}
+
+std::map<std::string, agent::drain_stage> host_bundles::drains() const {
+  const std::scoped_lock lock{mutex_};
+  std::map<std::string, agent::drain_stage> all;
+  for (const auto& one : common_.record().drains())
+    if (one.host() != from_.plan.own().name()) // nothing can be moved off the root's
+      all[one.host()] = one.is_over() ? agent::drain_stage::drained : agent::drain_stage::draining;
+  return all;
+}
+
+result<void> host_bundles::keep_drains(const std::map<std::string, agent::drain_stage>& all) {
+  return change_record([&](auto& record) {
+    record.clear_drains();
+    for (const auto& [host, stage] : all) {
+      auto& one = *record.add_drains();
+      one.set_host(host);
+      one.set_is_over(stage == agent::drain_stage::drained);
+    }
+  });
 }
 
 std::string host_bundles::folder_on(const std::string& host) const {

@@ -1,6 +1,7 @@
 /// Makes the bundles that agents of other hosts are given at their start.
 #pragma once
 
+#include "actors/agent/drain_stage.hpp"
 #include "actors/agent/enrolment/admission.hpp"
 #include "actors/common/job_context.hpp"
 #include "proto/enrolment.pb.h"
@@ -9,6 +10,7 @@
 #include "runtime/job_identity.hpp"
 #include "runtime/root_secrets.hpp"
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -37,6 +39,14 @@ public:
   /// Folder in which a host keeps its part of this run; "" for a host that the run does not have
   /// now.
   std::string folder_on(const std::string& host) const;
+  /// Hosts that are to be drained, by the record (R37).
+  std::map<std::string, agent::drain_stage> drains() const;
+  result<void> keep_drains(const std::map<std::string, agent::drain_stage>& all);
+  /// Changes run.record, and what hosts are told of it from then on.
+  result<void> change_record(const std::function<void(records::RunRecord&)>& change);
+  /// The same of a change of the job, which begins now: no root takes over what ran the earlier one
+  /// (R35).
+  result<void> change_job(const std::function<void(records::RunRecord&)>& change);
   /// As written_bundle(), of a host of the list.
   result<std::string> for_listed(const spec::HostSpec& host) const;
   /// Of one that enrolled.
@@ -44,6 +54,7 @@ public:
 
 private:
   host_bundles(parts from, records::RunRecord record);
+  result<void> change_locked(const std::function<void(records::RunRecord&)>& change);
   result<void> remember(std::vector<records::RunHost> now);
   result<void> keep_enrolled(const bootstrap::JoinRequest& who, const agent::admission& as);
   result<std::string> finish(bootstrap::HostBundle bundle, std::uint32_t index) const;

@@ -3,25 +3,19 @@
 #include "actors/agent/process/bootstrap.hpp"
 #include "base/os_error.hpp"
 #include "job/run_layout.hpp"
+#include "runtime/command_log.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <fstream>
 #include <unistd.h>
 
 namespace dlrun::runtime {
 namespace {
 
-/// What was written last, behind `from`.
-std::string last_line(const std::filesystem::path& file, std::uintmax_t from) {
-  std::ifstream stream(file, std::ios::binary);
-  stream.seekg(static_cast<std::streamoff>(from));
-  std::string last;
-  for (std::string line; std::getline(stream, line);)
-    if (!line.empty()) last = std::move(line);
-  return last;
-}
+/// What prints as fast as it can writes some tens of MB meanwhile.
+constexpr auto log_look_period = std::chrono::milliseconds(50);
 
 } // namespace
 
@@ -37,7 +31,23 @@ result<std::shared_ptr<host_commands>> host_commands::create(hosts_plan plan, st
   auto spawner = agent::process_spawner::create();
   if (!spawner) return tl::unexpected(spawner.error());
   made->spawner_ = std::move(*spawner);
+  made->watcher_ = std::thread{[commands = made.get()] { commands->watch_logs(); }};
   return made;
+}
+
+host_commands::~host_commands() {
+  {
+    const std::scoped_lock lock{mutex_};
+    is_over_ = true;
+  }
+  ended_.notify_all();
+  if (watcher_.joinable()) watcher_.join();
+}
+
+void host_commands::watch_logs() {
+  std::unique_lock lock{mutex_};
+  while (!ended_.wait_for(lock, log_look_period, [this] { return is_over_; }))
+    for (auto& [host, one] : running_) one.begins = shorten_log(log_of(host), one.begins);
 }
 
 void host_commands::wait_for_end(std::chrono::seconds patience) {
@@ -66,6 +76,7 @@ void host_commands::run(const std::string& name, std::function<void(std::string 
   const base::unique_fd output{::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666)};
   if (!input || !output)
     return ended(fmt::format("cannot be started: '{}' cannot be written", path.string()));
+  shorten_log(path, 0);
   std::error_code why;
   const auto before = std::filesystem::file_size(path, why);
   auto child = make_child(*host, input->get(), output.get());
@@ -77,28 +88,31 @@ void host_commands::run(const std::string& name, std::function<void(std::string 
         forget(name, which);
         ended("cannot be started: " + pid.error().message);
       },
-      [this, name, ended, path, before](agent::child_id which, const agent::exit_report& report) {
-        forget(name, which);
-        const auto last = last_line(path, before);
-        ended(last.empty() ? describe(report) : fmt::format("{}: {}", describe(report), last));
+      [this, name, ended, path](agent::child_id which, const agent::exit_report& report) {
+        const auto last = last_line(path, forget(name, which));
+        const auto how = fmt::format("{}{}", report.signaled ? "was " : "", describe(report));
+        ended(last.empty() ? how : fmt::format("{}: {}", how, last));
       });
   if (id)
-    running_[name] = *id;
+    running_[name] = {*id, before};
   else
     ended("cannot be started: " + id.error().message);
 }
 
-void host_commands::forget(const std::string& host, agent::child_id id) {
+std::uintmax_t host_commands::forget(const std::string& host, agent::child_id id) {
   const std::scoped_lock lock{mutex_};
-  if (const auto found = running_.find(host); found != running_.end() && found->second == id)
-    running_.erase(found);
+  const auto found = running_.find(host);
+  if (found == running_.end() || found->second.id != id) return 0;
+  const auto begins = shorten_log(log_of(host), found->second.begins);
+  running_.erase(found);
   ended_.notify_all();
+  return begins;
 }
 
 void host_commands::signal(const std::string& host, int number) {
   const std::scoped_lock lock{mutex_};
   if (const auto found = running_.find(host); found != running_.end())
-    static_cast<void>(spawner_->signal(found->second, number));
+    static_cast<void>(spawner_->signal(found->second.id, number));
 }
 
 } // namespace dlrun::runtime

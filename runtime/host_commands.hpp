@@ -5,15 +5,19 @@
 #include "actors/agent/routed_launcher.hpp"
 #include "runtime/hosts_plan.hpp"
 
+#include <condition_variable>
 #include <csignal>
+#include <cstdint>
 #include <filesystem>
 #include <map>
 #include <mutex>
+#include <thread>
 
 namespace dlrun::runtime {
 
 /// Runs the commands that start the agents of other hosts. Thread-safe. Output of a command goes to
-/// logs/host-NAME.log in the run folder; when the command ends, its last line there is the reason.
+/// logs/host-NAME.log in the run folder, which is kept short (command_log.hpp); when the command
+/// ends, its last line there is the reason.
 class host_commands final : public agent::host_starter {
 public:
   /// Makes the bundle that a host's agent reads (written_bundle()), for each start anew.
@@ -22,7 +26,7 @@ public:
   static result<std::shared_ptr<host_commands>> create(hosts_plan plan, std::filesystem::path run_dir,
                                                        bundle_maker make_bundle);
   /// Kills commands that still run.
-  ~host_commands() override = default;
+  ~host_commands() override;
 
   void run(const std::string& host, std::function<void(std::string why)> ended) override;
   void kill(const std::string& host) override { signal(host, SIGKILL); }
@@ -35,14 +39,22 @@ private:
   agent::child_command make_child(const spec::HostSpec& host, int input, int output) const;
   std::filesystem::path log_of(const std::string& host) const;
   void signal(const std::string& host, int number);
-  void forget(const std::string& host, agent::child_id id);
+  /// @returns where its output begins in its log
+  std::uintmax_t forget(const std::string& host, agent::child_id id);
+  void watch_logs();
 
   const hosts_plan plan_;
   const std::filesystem::path run_dir_;
   const bundle_maker make_bundle_;
   std::mutex mutex_;
   std::condition_variable ended_;
-  std::map<std::string, agent::child_id> running_;  ///< guarded by mutex_
+  struct command {
+    agent::child_id id;
+    std::uintmax_t begins; ///< its output, in its log
+  };
+  std::map<std::string, command> running_; ///< guarded by mutex_
+  bool is_over_ = false;                   ///< likewise
+  std::thread watcher_;
   std::unique_ptr<agent::process_spawner> spawner_; ///< last: its thread uses the members above
 };
 

@@ -1,6 +1,8 @@
 #include "runtime/host_folder.hpp"
 
+#include "base/atomic_file.hpp"
 #include "base/write_all.hpp"
+#include "job/host_mark.hpp"
 #include "job/run_layout.hpp"
 #include "runtime/run_files.hpp"
 
@@ -22,14 +24,14 @@ namespace {
 constexpr auto folder_patience = std::chrono::seconds(5);
 constexpr auto folder_retry = std::chrono::milliseconds(100);
 /// What marks a folder as one of this run, and the lock of the agent that uses it.
-constexpr auto run_mark = "run.id";
+constexpr auto run_mark = run_layout::host_mark;
 constexpr auto agent_lock = "agent.lock";
 constexpr auto own_log_prefix = "host_agent-";
 constexpr auto name_another = "name another folder in the list of hosts";
 constexpr std::size_t mark_bytes = 17; // 16 digits and the end of the line
 
-std::string run_id_of(const bootstrap::HostBundle& bundle) {
-  return fmt::format("{:016x}", bundle.record().run());
+job::host_mark mark_of(const bootstrap::HostBundle& bundle) {
+  return {bundle.record().run(), bundle.host(), bundle.root(), bundle.root_dir()};
 }
 
 /// Those of its folders that are not there, the outermost first.
@@ -117,15 +119,18 @@ result<void> host_folder::make(const bootstrap::HostBundle& bundle) {
 /// A folder is used for one run: what another one left there would be taken for this one's.
 result<void> host_folder::claim(const bootstrap::HostBundle& bundle) {
   const auto mark = path_ / run_mark;
-  const auto own = run_id_of(bundle);
+  const auto own = job::to_text(mark_of(bundle));
   if (is_unclaimed(path_)) {
     is_new_ = true;
-    if (const int code = write_mark(mark, own + '\n'); code != 0)
+    if (const int code = write_mark(mark, own); code != 0)
       return cannot_use(bundle, "write to", {code, std::generic_category()});
     return {};
   }
-  const auto there = content_of(mark);
-  if (there.substr(0, there.find('\n')) == own) return {};
+  if (const auto there = content_of(mark); there == own) return {};
+  if (const auto known = job::read_host_mark(path_); known && known->run == bundle.record().run()) {
+    static_cast<void>(base::write_file_atomically(mark, own)); // the root has moved: for people
+    return {};
+  }
   const bool is_used = is_locked(path_ / agent_lock);
   return fail(error_code::bad_usage,
               fmt::format("host {}: there is something in the folder '{}' that is not of this run: {}{}",

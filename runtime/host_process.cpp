@@ -11,6 +11,7 @@
 #include "base/os_error.hpp"
 #include "base/random.hpp"
 #include "runtime/agent_relay.hpp"
+#include "runtime/descriptor_limit.hpp"
 #include "runtime/device_choice.hpp"
 #include "runtime/held_stores.hpp"
 #include "runtime/host_bundle.hpp"
@@ -72,6 +73,8 @@ result<std::shared_ptr<const common::job_context>> make_host_context(const boots
                                           .train_records = job.train_records,
                                           .validation_records = job.validation_records,
                                           .run_dir = bundle.folder(),
+                                          .root_dir = bundle.root_dir(),
+                                          .has_hosts = true,
                                           .agent_process = bundle.agent_process(),
                                           .started = common::now() - protocol::duration(bundle.running_us()),
                                           .data = job.data,
@@ -217,6 +220,8 @@ result<agent::leave> serve(const bootstrap::HostBundle& bundle, const base::uniq
         fmt::format("host {}: no interface of the host has the address {}: write one of {} into the list "
                     "of hosts",
                     bundle.host(), bundle.address(), fmt::join(own_numbers(), ", ")));
+  if (const auto enough = check_descriptor_limit(bundle.spec()); !enough)
+    return fail(error_code::bad_usage, fmt::format("host {}: {}", bundle.host(), enough.error().message));
   if (const auto journal = check_journal_here(bundle.spec()); !journal)
     return fail(journal.error().code, fmt::format("host {}: {}", bundle.host(), journal.error().message));
   auto gpus = open_gpus(bundle.spec());

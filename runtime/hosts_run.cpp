@@ -72,19 +72,38 @@ std::string way_to_join(const hosts_plan& plan, const enrolment_desk* desk, cons
                      desk->address(), job.run_dir.string());
 }
 
-agent::hosted_roles_config config_of(const hosts_plan& plan, const common::job_context& job,
-                                     const root_beats& beats, std::string hosts_before, bool takes_over) {
+/// Those that had joined an earlier root.
+std::vector<agent::returning_host> returning(const root_secrets& secrets) {
+  std::vector<agent::returning_host> all;
+  for (const auto& one : secrets.enrolled())
+    all.push_back({{one.name(), one.address(), one.cpus()}, one.index()});
+  return all;
+}
+
+/// What of it is the run's, and not the list's.
+agent::hosted_roles_config config_of_run(const common::job_context& job, const host_bundles& bundles,
+                                         const identities& who) {
   agent::hosted_roles_config config;
   config.root_process = job.process;
-  config.takes_over = takes_over;
-  if (takes_over) config.rules.reattach_patience = reattach_patience;
+  config.takes_over = who.takes_over;
+  if (who.takes_over) config.rules.reattach_patience = reattach_patience;
+  if (who.takes_over) config.returning = returning(*who.secrets);
+  config.roots_of_same_job = who.secrets->roots_of_same_job();
+  config.gathers = who.gathers;
+  config.copies_may_wait = who.copies_may_wait;
+  config.drains = bundles.drains();
+  config.hosts_before = bundles.hosts_before();
+  return config;
+}
+
+agent::hosted_roles_config config_of(const hosts_plan& plan, const common::job_context& job,
+                                     const root_beats& beats, agent::hosted_roles_config config) {
   config.root_beats_at = beats.exchange->address();
   config.root = plan.own().name();
   config.root_cpus = plan.own().has_cpus() ? static_cast<std::uint32_t>(plan.own().cpus()) : usable_cpus();
   config.threads_per_worker = static_cast<std::uint32_t>(job.spec.cluster().threads_per_worker());
   config.coordinator_moves = job.spec.cluster().journal().has_etcd();
   config.root_stores = held_stores(job.run_dir, job.ps_shards());
-  config.hosts_before = std::move(hosts_before);
   config.rules.start_patience = there_patience_of(job);
   for (const auto& host : plan.hosts.hosts())
     if (host.name() != config.root) config.hosts[host.name()] = static_cast<std::uint32_t>(host.cpus());
@@ -95,14 +114,6 @@ agent::hosted_roles_config config_of(const hosts_plan& plan, const common::job_c
   config.joining.hosts_min = static_cast<std::size_t>(plan.hosts.join().hosts_min());
   config.joining.hosts_max = static_cast<std::size_t>(plan.hosts.join().hosts_max());
   return config;
-}
-
-/// Those that had joined an earlier root.
-std::vector<agent::returning_host> returning(const root_secrets& secrets) {
-  std::vector<agent::returning_host> all;
-  for (const auto& one : secrets.enrolled())
-    all.push_back({{one.name(), one.address(), one.cpus()}, one.index()});
-  return all;
 }
 
 /// Renews the certificate of the root's own agent after half of its lifetime.
@@ -175,11 +186,8 @@ result<std::unique_ptr<hosts_run>> hosts_run::create(const hosts_plan& plan,
   auto commands = host_commands::create(plan, job->run_dir,
                                         [bundles](const auto& host) { return bundles->for_listed(host); });
   if (!commands) return tl::unexpected(commands.error());
-  auto config = config_of(plan, *job, *beats, bundles->hosts_before(), who.takes_over);
+  auto config = config_of(plan, *job, *beats, config_of_run(*job, *bundles, who));
   config.joining.way_to_join = way_to_join(plan, desk.get(), *job);
-  if (who.takes_over) config.returning = returning(*who.secrets);
-  config.roots_of_same_job = who.secrets->roots_of_same_job();
-  config.gathers = who.gathers;
   auto launcher = std::make_shared<agent::routed_launcher>(agent::routed_launcher_options{
       .hosts = std::move(config),
       .here = std::move(here),
@@ -200,7 +208,7 @@ result<std::unique_ptr<hosts_run>> hosts_run::create(const hosts_plan& plan,
       .folder_of = [bundles](const auto& host) { return bundles->folder_on(host); }});
   const auto* lost = bundles->hosts_before().empty() ? "" : ", and what its stores have is lost";
   return std::unique_ptr<hosts_run>{new hosts_run(
-      std::move(*commands), std::move(launcher), desk, there_patience_of(*job),
+      std::move(*commands), std::move(launcher), desk, bundles, there_patience_of(*job),
       fmt::format("; without that host: take it out of the list of hosts{}", lost), who.takes_over)};
 }
 
@@ -241,6 +249,15 @@ result<void> hosts_run::wait_until_there(run_observer& observer,
       return fail(takes_over_ ? error_code::timed_out : there.error().code, there.error().message + way_out_);
     if (const auto wish = observer.asked_to_stop()) return fail(error_code::interrupted, wish->reason);
   }
+}
+
+agent::kept_drains hosts_run::drains() const {
+  return {bundles_->drains(), [bundles = bundles_](const auto& all) { return bundles->keep_drains(all); }};
+}
+
+result<void> hosts_run::change_record(const std::function<void(records::RunRecord&)>& change,
+                                      bool is_same_job) {
+  return is_same_job ? bundles_->change_record(change) : bundles_->change_job(change);
 }
 
 void hosts_run::close_door() {

@@ -1,8 +1,10 @@
 /// A run on several hosts, at its root.
 #pragma once
 
+#include "actors/agent/drain_desk.hpp"
 #include "actors/agent/hosted_roles.hpp"
 #include "runtime/enrolment_desk.hpp"
+#include "runtime/host_bundles.hpp"
 #include "runtime/host_commands.hpp"
 #include "runtime/hosts_plan.hpp"
 #include "runtime/job_identity.hpp"
@@ -22,8 +24,8 @@ namespace dlrun::runtime {
 /// would look for on themselves.
 result<void> check_for_hosts(const spec::JobSpec& job, const std::optional<hosts_plan>& hosts);
 
-/// The identities of a run: who issues its certificates, what the root itself shows, and the
-/// secrets that it stores of both.
+/// The identities of a run, and what its hosts are for: who issues its certificates, what the root
+/// itself shows, and the secrets that it stores of both.
 struct identities {
   std::shared_ptr<const job_identity> job;
   std::shared_ptr<security::tls_context> own;
@@ -31,6 +33,7 @@ struct identities {
   bool takes_over = false; ///< what an earlier root started keeps running (R35)
   /// But it ends where the job is complete, and its stores are to be brought (R38).
   std::optional<agent::last_stores> gathers{};
+  bool copies_may_wait = false; ///< as hosted_roles_config
 };
 
 /// Opens the ports at which other hosts reach the root, with the identities in `who`. @returns
@@ -64,6 +67,11 @@ public:
   /// bad_usage naming the host and the reason, timed_out, also for a host that was there before a
   /// root that takes over and may come back, or interrupted when `observer` asks to stop.
   result<void> wait_until_there(run_observer& observer, const std::function<result<void>()>& meanwhile);
+  /// Of hosts other than the root's, which nothing can be moved off.
+  agent::kept_drains drains() const;
+  /// Changes run.record. @param is_same_job else what ran so far is of another job, and is not
+  /// taken over
+  result<void> change_record(const std::function<void(records::RunRecord&)>& change, bool is_same_job);
   /// Whether roles that an earlier root started keep running.
   bool takes_over() const { return takes_over_; }
   /// No host joins any more.
@@ -74,11 +82,12 @@ public:
 
 private:
   hosts_run(std::shared_ptr<host_commands> commands, std::shared_ptr<agent::routed_launcher> launcher,
-            std::shared_ptr<enrolment_desk> desk, std::chrono::seconds there_patience, std::string way_out,
-            bool takes_over)
+            std::shared_ptr<enrolment_desk> desk, std::shared_ptr<host_bundles> bundles,
+            std::chrono::seconds there_patience, std::string way_out, bool takes_over)
       : commands_{std::move(commands)}
       , launcher_{std::move(launcher)}
       , desk_{std::move(desk)}
+      , bundles_{std::move(bundles)}
       , there_patience_{there_patience}
       , way_out_{std::move(way_out)}
       , takes_over_{takes_over} {}
@@ -86,6 +95,7 @@ private:
   std::shared_ptr<host_commands> commands_;
   std::shared_ptr<agent::routed_launcher> launcher_;
   std::shared_ptr<enrolment_desk> desk_; ///< null where no host may join
+  std::shared_ptr<host_bundles> bundles_;
   std::chrono::seconds there_patience_;
   std::string way_out_; ///< where a host does not come
   bool takes_over_;

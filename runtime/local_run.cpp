@@ -58,6 +58,7 @@ make_context(const prepared_job& job, const std::filesystem::path& run_dir, cons
                                    .train_records = job.train_records,
                                    .validation_records = job.validation_records,
                                    .run_dir = run_dir,
+                                   .has_hosts = secrets != nullptr,
                                    .run_token = *token,
                                    .started = common::now(),
                                    .data = job.data,
@@ -116,9 +117,10 @@ result<launcher_choice> choose_processes(caf::actor_system& system,
                                        .warn = [log](const std::string& text) { log->warn("{}", text); }};
   identities who{.job = {}, .own = {}, .secrets = secrets};
   who.gathers = options.gathers;
+  who.copies_may_wait = options.copies_may_wait;
   if (hosts) {
     who.takes_over = options.is_same_job && secrets->are_found();
-    secrets->note_root(job->process, options.is_same_job);
+    if (options.is_same_job || !options.change) secrets->note_root(job->process, options.is_same_job);
     auto access = open_to_hosts(*hosts, who);
     if (!access) return tl::unexpected(access.error());
     to_others.remote = std::move(*access);
@@ -163,17 +165,34 @@ result<std::unique_ptr<agent::control_server>> answer_commands(const std::filesy
   });
 }
 
+/// From here on the run is what it is changed to.
+result<void> carry_out_change(const launcher_choice& chosen, const local_run_options& options) {
+  if (!options.change) return {};
+  const auto& change = *options.change;
+  const bool is_same = options.is_same_job || options.gathers;
+  const auto change_record = [&]() -> result<void> {
+    if (chosen.hosts) return chosen.hosts->change_record(change.of_record, is_same);
+    if (auto told = is_same ? result<void>{} : root_secrets::job_changes(options.run_dir); !told) return told;
+    auto record = read_record(options.run_dir);
+    if (!record) return tl::unexpected(record.error());
+    DLRUN_CHECK(record->has_value(), "a run that goes on has a record");
+    change.of_record(**record);
+    return write_record(options.run_dir, **record);
+  };
+  if (auto changed = change_record(); !changed) return changed;
+  return change.of_files();
+}
+
 /// What may go wrong before a role is started: hosts that do not come, a socket that cannot be
 /// had, an observer that does not want to. @returns what answers `dlrun status`
 result<std::unique_ptr<agent::control_server>> open_run(const launcher_choice& chosen,
                                                         const protocol::agent_actor& agent,
-                                                        const std::filesystem::path& run_dir,
-                                                        const run_control& answers, run_observer& observer,
-                                                        bool waits_for_hosts) {
+                                                        const local_run_options& options,
+                                                        const run_control& answers, run_observer& observer) {
   const auto before = std::make_shared<before_begin>();
   std::unique_ptr<agent::control_server> control;
   const auto open = [&]() -> result<void> {
-    auto made = answer_commands(run_dir, answers, before);
+    auto made = answer_commands(options.run_dir, answers, before);
     if (!made) return tl::unexpected(made.error());
     control = std::move(*made);
     return {};
@@ -182,7 +201,7 @@ result<std::unique_ptr<agent::control_server>> open_run(const launcher_choice& c
     if (auto opened = chosen.hosts->open(agent); !opened) return tl::unexpected(opened.error());
     if (auto done = open(); !done) return tl::unexpected(done.error()); // they may not come for long
   }
-  if (waits_for_hosts) {
+  if (chosen.hosts && !options.gathers) {
     auto there = chosen.hosts->wait_until_there(observer, [&]() -> result<void> {
       common::post(agent, [launcher = chosen.hosts->launcher()] { launcher->tick(); });
       if (before->is_stopped) return fail(error_code::interrupted, "stopped by 'dlrun stop'");
@@ -192,6 +211,7 @@ result<std::unique_ptr<agent::control_server>> open_run(const launcher_choice& c
   }
   if (!control)
     if (auto done = open(); !done) return tl::unexpected(done.error());
+  if (auto changed = carry_out_change(chosen, options); !changed) return tl::unexpected(changed.error());
   before->is_over = true;
   if (auto begun = observer.begun(); !begun) return tl::unexpected(begun.error());
   return control;
@@ -405,7 +425,7 @@ result<ended_run> run_roles(const prepared_job& prepared, const local_run_option
       threads ? choose_threads(system, *job) : choose_processes(system, *job, options, *secrets, log);
   if (!chosen) return tl::unexpected(chosen.error());
   const auto hosts = chosen->hosts ? chosen->hosts->launcher() : nullptr;
-  const auto drains = hosts ? std::make_shared<agent::drain_desk>(hosts) : nullptr;
+  const auto drains = hosts ? std::make_shared<agent::drain_desk>(hosts, chosen->hosts->drains()) : nullptr;
   auto agent = system.spawn(agent::agent_state::start,
                             agent::agent_arguments{.job = *job,
                                                    .coordinator = fence_of(options.coordinator),
@@ -417,9 +437,8 @@ result<ended_run> run_roles(const prepared_job& prepared, const local_run_option
                                                    .gathers = options.gathers,
                                                    .lacking = hosts ? lacking_in(options.run_dir) : nullptr});
   chosen->introduce(agent);
-  auto control = open_run(*chosen, agent, options.run_dir,
-                          {system, (*job)->spec, board, agent, tokens_of(*chosen), hosts, drains}, observer,
-                          hosts && !options.gathers);
+  auto control = open_run(*chosen, agent, options,
+                          {system, (*job)->spec, board, agent, tokens_of(*chosen), hosts, drains}, observer);
   if (!control) {
     give_up(*chosen, agent, control.error().code);
     return tl::unexpected(control.error());

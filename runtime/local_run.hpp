@@ -5,6 +5,7 @@
 #include "runtime/hosts_plan.hpp"
 #include "runtime/prepared_job.hpp"
 #include "runtime/run_observer.hpp"
+#include "runtime/run_record.hpp"
 
 #include <dlrun/report.hpp>
 #include <optional>
@@ -22,6 +23,10 @@ struct local_run_options {
   /// For a run that is resumed: nothing of the job was changed, so roles that an earlier root
   /// started on other hosts may keep running.
   bool is_same_job = false;
+  /// `durability.replicas: auto` chose that there are copies: as hosted_roles_config.
+  bool copies_may_wait = false;
+  /// Of a run that is resumed: carried out when its hosts are there, before anything starts.
+  std::optional<run_change> change{};
   /// The folder was made for this call: it is removed again if nothing can be started.
   bool is_new = false;
   /// R38: the job is complete, and its stores are to be brought from `hosts`. Nothing is trained.

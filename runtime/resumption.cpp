@@ -145,9 +145,7 @@ result<void> keep_edited(const std::filesystem::path& file) {
 
 /// An edited file is kept under another name. The specification that is written is that of the
 /// record.
-result<void> write_spec_again(const run_folder& folder, std::size_t revision, const spec::JobSpec& spec,
-                              bool keep) {
-  const auto file = folder.spec_file(revision);
+result<void> write_spec_again(const std::filesystem::path& file, const spec::JobSpec& spec, bool keep) {
   if (auto kept = keep ? keep_edited(file) : result<void>{}; !kept) return kept;
   return job::write_spec_file(file, spec);
 }
@@ -165,25 +163,44 @@ result<void> check_bits(const trained_with& past, const spec::JobSpec& wanted) {
   return past.record ? check_same_arithmetic(*past.record, compared) : result<void>{};
 }
 
-/// Writes down what the run is trained with from here on: the record first, since it is what
-/// counts; then each file that says something else or is gone.
-result<void> keep(const run_folder& folder, const trained_with& past, const resume_options& options,
-                  const prepared_job& job, const std::vector<spec::JobSpec>& revisions,
-                  std::uint32_t replicas) {
+/// What an earlier version did not keep: a record, as the run was trained so far, or its number.
+result<void> complete_record(const run_folder& folder, const trained_with& past, const prepared_job& job) {
+  if (past.record && past.record->run() != 0) return {};
   auto record = past.record ? *past.record : make_record(job);
-  if (record.run() == 0) record.set_run(base::random_number()); // of a version that kept no number
-  note_fingerprint(record, job.spec);
-  record.mutable_revisions()->Assign(revisions.begin(), revisions.end());
-  if (job.asked) *record.mutable_asked() = *job.asked;
-  record.set_replicas(replicas);
-  if (auto written = write_record(folder.path(), record); !written) return written;
+  if (record.run() == 0) record.set_run(base::random_number());
+  record.mutable_revisions()->Assign(past.revisions.begin(), past.revisions.end());
+  return write_record(folder.path(), record);
+}
+
+/// Each file that says something else than the revision of its place, or is gone.
+result<void> write_specs_again(const std::vector<std::filesystem::path>& files,
+                               const std::vector<spec::JobSpec>& revisions, bool keep) {
   for (std::size_t i = 0; i < revisions.size(); ++i) {
-    const auto there = job::read_spec(folder.spec_file(i));
+    const auto there = job::read_spec(files[i]);
     if (there && job::differences(*there, revisions[i]).empty()) continue;
-    if (auto done = write_spec_again(folder, i, revisions[i], options.as_trained); !done) return done;
+    if (auto done = write_spec_again(files[i], revisions[i], keep); !done) return done;
   }
-  const auto beyond = folder.spec_file(revisions.size()); // most often there is none
-  return options.as_trained ? keep_edited(beyond) : result<void>{};
+  return keep ? keep_edited(files.back()) : result<void>{};
+}
+
+/// What the run is trained with from here on; and the report of the start before is taken away:
+/// were it left, it could be taken for that of this one.
+run_change change_to(const run_folder& folder, const prepared_job& job, std::vector<spec::JobSpec> revisions,
+                     std::uint32_t replicas, bool as_trained, const std::filesystem::path& report) {
+  std::vector<std::filesystem::path> files; // and the one beyond, which there is most often not
+  for (std::size_t i = 0; i <= revisions.size(); ++i) files.push_back(folder.spec_file(i));
+  return {.of_record =
+              [revisions, replicas, spec = job.spec, asked = job.asked](records::RunRecord& record) {
+                note_fingerprint(record, spec);
+                record.mutable_revisions()->Assign(revisions.begin(), revisions.end());
+                if (asked) *record.mutable_asked() = *asked;
+                record.set_replicas(replicas);
+              },
+          .of_files = [files, revisions, as_trained, report]() -> result<void> {
+            std::error_code ignored;
+            if (!report.empty()) std::filesystem::remove(report, ignored);
+            return write_specs_again(files, revisions, as_trained);
+          }};
 }
 
 /// What somebody wants of a run that goes on.
@@ -192,6 +209,7 @@ struct wish {
   const std::optional<hosts_plan>& hosts;    ///< nothing: this one alone
   const std::optional<spec::JobSpec>& asked; ///< the job file that led to this
   const spec_check& check;                   ///< of the caller; may be empty
+  std::filesystem::path report{};            ///< of the start before, which goes; "": it stays
   bool gathers = false;                      ///< nothing is trained (R38)
 };
 
@@ -239,9 +257,8 @@ result<void> prepare_resumed(const trained_with& past, const wish& what, resumpt
   const auto replicas = choose_replicas_again(*job, what, before);
   made.is_same_job = revisions.size() == past.revisions.size() && replicas.replicas == before &&
                      job::differences(past.revisions.back(), job->spec).empty();
-  if (!made.is_same_job && !what.gathers)
-    if (auto told = root_secrets::job_changes(made.folder.path()); !told) return told;
-  if (auto kept = keep(made.folder, past, options, *job, revisions, replicas.replicas); !kept) return kept;
+  if (auto kept = complete_record(made.folder, past, *job); !kept) return kept;
+  made.change = change_to(made.folder, *job, revisions, replicas.replicas, options.as_trained, what.report);
   if (what.hosts || replicas.replicas != before) made.replicas = replicas;
   set_replicas(replicas, *job);
   made.job = std::move(*job);
@@ -344,8 +361,8 @@ result<resumption> prepare_resumption(const std::filesystem::path& directory, co
   const auto past = common::try_patiently(patience_with_the_dying, {},
                                           [&] { return coordinator::read_past_run(*journal); });
   if (!past) return tl::unexpected(past.error());
-  resumption made{std::move(*folder), std::nullopt, next_coordinator(*past, *journal), {}, false};
-  const wish wanted{options, hosts, asked, check};
+  resumption made{std::move(*folder), std::nullopt, next_coordinator(*past, *journal), {}};
+  wish wanted{options, hosts, asked, check};
   if (auto known = check_recorded(*trained, made.folder, options); !known && !past->completed)
     return tl::unexpected(known.error());
   if (auto unedited = check_unedited(*trained, made.folder, options); !unedited)
@@ -356,13 +373,12 @@ result<resumption> prepare_resumption(const std::filesystem::path& directory, co
     if (auto done = add_gathering(*trained, *past, wanted, made); !done) return tl::unexpected(done.error());
     return made;
   }
-  const auto report = place_of_report(made.folder.path());
+  auto report = place_of_report(made.folder.path());
   if (!report) return tl::unexpected(report.error());
+  wanted.report = std::move(*report);
   if (auto prepared = prepare_resumed(*trained, wanted, made); !prepared)
     return tl::unexpected(prepared.error());
   made.left_behind = tell_left_behind(made.folder, *trained);
-  std::error_code ignored; // of the start before: were it left, it could be taken for that of this one
-  std::filesystem::remove(*report, ignored);
   return made;
 }
 

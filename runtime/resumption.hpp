@@ -6,6 +6,7 @@
 #include "runtime/prepared_job.hpp"
 #include "runtime/replicas_choice.hpp"
 #include "runtime/run_folder.hpp"
+#include "runtime/run_record.hpp"
 
 #include <dlrun/training.hpp>
 #include <functional>
@@ -20,6 +21,8 @@ struct resumption {
   /// Of a run that had other hosts: what is lost, and the way out, if it goes on without them; ""
   /// when nothing is.
   std::string left_behind;
+  /// Where there is a job: what the run is changed to when it goes on. For local_run_options.
+  std::optional<run_change> change{};
   bool is_same_job = false; ///< its specification is what it was, and so what `auto` in it became
   /// What became of durability.replicas, if there is something to say: it goes on with several
   /// hosts, or with another number than before.
@@ -35,11 +38,11 @@ struct resumption {
 using spec_check = std::function<result<void>(const spec::JobSpec&)>;
 
 /// Opens the folder, changes the specification as asked (what changes the training is a new
-/// revision of it, kept beside the ones before), and prepares the job. @returns bad_usage for a
+/// revision of it, kept beside the ones before), and prepares the job. Nothing of that is written
+/// before `change` is carried out. @returns bad_usage for a
 /// folder that is no run's or in use, that kept nothing on disk, and for changes that a run does
 /// not take, or one that is completed, whose stores are on other hosts, without any of those; else
-/// as prepare_job() and, where there is something to train, check_for_hosts(). What is refused
-/// changes nothing of the run.
+/// as prepare_job() and, where there is something to train, check_for_hosts().
 /// @param hosts on which it is to go on; nothing: on this one alone
 /// @param asked the job file that led to this, which is then noted in the record
 /// @param check can the caller run that job? Asked before anything is changed, and not of a job

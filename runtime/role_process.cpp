@@ -90,6 +90,8 @@ make_job(const bootstrap::Bootstrap& message, const role_options& options,
                                           .train_records = message.train_records(),
                                           .validation_records = message.validation_records(),
                                           .run_dir = message.run_dir(),
+                                          .root_dir = message.root_dir(),
+                                          .has_hosts = message.has_credentials(),
                                           .host = message.host_name(),
                                           .agent_process = message.agent_process(),
                                           .started =

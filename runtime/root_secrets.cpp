@@ -129,6 +129,14 @@ void root_secrets::note_root(std::uint64_t process, bool is_same_job) {
   all.Add(process);
 }
 
+result<void> root_secrets::change_job(std::uint64_t process, const std::function<result<void>()>& change) {
+  kept_.clear_ran_same_job();
+  if (auto written = write(); !written) return written;
+  if (auto changed = change(); !changed) return changed;
+  note_root(process, true);
+  return write();
+}
+
 std::set<std::uint64_t> root_secrets::roots_of_same_job() const {
   return {kept_.ran_same_job().begin(), kept_.ran_same_job().end()};
 }

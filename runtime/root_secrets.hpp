@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <set>
@@ -36,6 +37,9 @@ public:
 
   /// This root is one more that ran the job as it is now; the only one, unless it is the same.
   void note_root(std::uint64_t process, bool is_same_job);
+  /// The job of the run is what this root runs, once `change` has written that. Whatever becomes of
+  /// this call, no root takes over what ran another job. @returns as keep() and `change`
+  result<void> change_job(std::uint64_t process, const std::function<result<void>()>& change);
   /// Those, of which this may take over what they started.
   std::set<std::uint64_t> roots_of_same_job() const;
 

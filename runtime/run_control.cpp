@@ -89,7 +89,7 @@ void run_control::drain(const std::string& request, const agent::control_reply& 
     const bool is_undo = request.starts_with(undrain_word);
     const auto host = request.substr(is_undo ? undrain_word.size() : drain_word.size());
     const auto done = is_undo ? desk->undo(host) : desk->begin(host);
-    reply(done ? to_text({{"host", host}})
+    reply(done ? to_text({{"host", host}, {"text", *done}})
                : refusal(done.error().message, job::exit_code_for(done.error().code)));
   });
 }

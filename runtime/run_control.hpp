@@ -20,8 +20,8 @@ using token_maker = std::function<result<std::string>(std::chrono::seconds lifet
 
 /// Answers requests to the root of a run. Called on the thread of the control socket; waits up to 5
 /// s for a number of workers to be journaled. The answer to `scale N` is {"workers":N}, to
-/// `token S` that of the token_maker, to `drain HOST` and `undrain HOST` {"host":HOST}; or an
-/// error, {"error":text,"exit_code":n}.
+/// `token S` that of the token_maker, to `drain HOST` and `undrain HOST` {"host":HOST,"text":what
+/// is told}; or an error, {"error":text,"exit_code":n}.
 class run_control {
 public:
   /// `system` outlives this.

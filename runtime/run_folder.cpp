@@ -1,6 +1,7 @@
 #include "runtime/run_folder.hpp"
 
 #include "base/own_machine.hpp"
+#include "job/host_mark.hpp"
 #include "job/run_layout.hpp"
 #include "job/spec_writer.hpp"
 #include "runtime/run_files.hpp"
@@ -138,6 +139,8 @@ result<std::filesystem::path> find_run(const std::string& folder) {
   if (why)
     return fail(error_code::bad_usage,
                 fmt::format("cannot look into the run folder '{}': {}", path.string(), why.message()));
+  if (auto other = is_run ? std::string{} : job::tell_host_folder(path); !other.empty())
+    return fail(error_code::bad_usage, std::move(other));
   if (!is_run)
     return fail(error_code::bad_usage,
                 fmt::format("'{}' is not the folder of a run: there is no spec.yaml in it", path.string()));

@@ -6,6 +6,7 @@
 #include "runtime/prepared_job.hpp"
 
 #include <filesystem>
+#include <functional>
 #include <optional>
 
 namespace dlrun::runtime {
@@ -28,6 +29,12 @@ bool needs_hosts(const std::filesystem::path& run_dir);
 
 /// The command that goes on with the run, for people: on the hosts that it has, or had.
 std::string resume_command(const std::filesystem::path& run_dir);
+
+/// What a run that goes on is changed to. Nothing of the run is changed before its hosts are there.
+struct run_change {
+  std::function<void(records::RunRecord&)> of_record; ///< what counts
+  std::function<result<void>()> of_files;             ///< afterwards: the copies for people
+};
 
 /// Replaces the record; the new one appears whole or not at all.
 result<void> write_record(const std::filesystem::path& run_dir, const records::RunRecord& record);

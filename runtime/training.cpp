@@ -86,6 +86,8 @@ public:
                                          .coordinator = coordinator_,
                                          .role_program = options_.role_program.string(),
                                          .hosts = {},
+                                         .is_same_job = is_same_job_,
+                                         .change = change_,
                                          .is_new = is_new_},
                                         *this);
       folder_.reset(); // others may use it now
@@ -95,6 +97,11 @@ public:
 
   /// Before begin(): the folder was made for this training.
   void folder_is_new() { is_new_ = true; }
+  /// Before begin(): the run goes on, and is changed to this.
+  void is_changed(std::optional<runtime::run_change> change, bool is_same_job) {
+    change_ = std::move(change);
+    is_same_job_ = is_same_job;
+  }
 
   void first_event(std::string event, std::string text) {
     first_.push_back({std::move(event), "root", 0, 1, 0, std::move(text)});
@@ -185,6 +192,8 @@ private:
   const training_options options_;
   const dlrun::incarnation coordinator_;
   bool is_new_ = false;
+  std::optional<runtime::run_change> change_;
+  bool is_same_job_ = false;
   const protocol::time_point started_ = common::now();
   std::vector<training_event> first_; ///< told before all others
   mutable std::mutex mutex_;
@@ -242,6 +251,7 @@ result<training> training::resume(const std::filesystem::path& run_dir, const re
     if (resumed->replicas && resumed->replicas->is_auto)
       made->first_event("replicas", fmt::format("durability.replicas: auto is {}: {}",
                                                 resumed->replicas->replicas, resumed->replicas->reason));
+    made->is_changed(std::move(resumed->change), resumed->is_same_job);
     if (!resumed->left_behind.empty()) made->first_event("store-missing", resumed->left_behind);
     made->begin();
     return training{std::move(made)};

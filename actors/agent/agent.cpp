@@ -10,6 +10,7 @@
 #include <dlrun/report.hpp>
 
 #include <chrono>
+#include <fmt/ranges.h>
 #include <unistd.h>
 
 namespace dlrun::agent {
@@ -50,9 +51,18 @@ std::vector<host_view> hosts_of(const agent_arguments& arguments) {
     all.push_back({host, std::string{to_string(state)}});
     if (!arguments.drains || !arguments.drains->all().contains(host)) continue;
     const auto& drain = arguments.drains->all().at(host);
-    all.back() = {host, std::string{to_string(drain.stage)}, drain.waits_for, drain.needs_a_host};
+    all.back() = {host, std::string{to_string(drain.stage)}, drain.waits_for, drain.needs_a_host,
+                  drain.without_copies};
   }
   return all;
+}
+
+/// What a job that has not begun waits for, for people; "": nothing.
+std::string hosts_awaited(const hosted_roles& hosts) {
+  if (const auto missing = hosts.roster().missing(); !missing.empty())
+    return fmt::format("hosts: {}", fmt::join(missing, ", "));
+  const auto others = hosts.awaited();
+  return others.empty() ? "" : "more hosts: " + others;
 }
 
 event_file open_events(const std::filesystem::path& path) {
@@ -276,11 +286,13 @@ void agent_state::begin() {
 }
 
 void agent_state::show() {
-  const bool waits = !started_ && arguments_.hosts && !arguments_.hosts->waiting().awaited().empty();
-  const auto* const now = waits ? "waiting" : "stopping";
-  const bool is_ending = waits || arguments_.gathers || core_.ending();
+  const bool may_wait = !started_ && arguments_.hosts && !arguments_.gathers;
+  auto waits_for = may_wait ? hosts_awaited(arguments_.hosts->roles()) : std::string{};
+  const auto* const now = waits_for.empty() ? "stopping" : "waiting";
+  const bool is_ending = !waits_for.empty() || arguments_.gathers || core_.ending();
   run_snapshot snapshot{.job = arguments_.job->spec.name(),
                         .status = is_ending && status_ == "running" ? now : status_,
+                        .waits_for = std::move(waits_for),
                         .step = core_.book().reports().step(),
                         .durable_step = core_.book().reports().durable_step(),
                         .steps = started_ ? arguments_.job->steps() : 0, // 'attach' waits for that

@@ -3,6 +3,7 @@
 #include "base/atomic_file.hpp"
 #include "base/os_error.hpp"
 #include "base/own_machine.hpp"
+#include "job/host_mark.hpp"
 #include "job/run_layout.hpp"
 #include "transport/exchange_wire.hpp"
 #include "transport/run_token.hpp"
@@ -81,6 +82,8 @@ result<root_place> read_place(const std::filesystem::path& run_dir) {
   std::error_code ignored;
   std::ifstream in;
   if (std::filesystem::is_regular_file(file, ignored)) in.open(file);
+  if (auto other = in.is_open() ? std::string{} : job::tell_host_folder(run_dir); !other.empty())
+    return fail(error_code::bad_usage, std::move(other));
   if (!in.is_open())
     return fail(error_code::bad_usage,
                 fmt::format("'{}' is not the folder of a running job", run_dir.string()));

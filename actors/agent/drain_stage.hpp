@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <string_view>
 
 namespace dlrun::agent {
@@ -19,6 +20,11 @@ constexpr std::string_view to_string(drain_stage stage) {
   case drain_stage::drained: return "drained";
   }
   return "?";
+}
+
+/// What that means where no other host is in use for copies of PS shards.
+inline std::string no_copies_while_drained(const std::string& host) {
+  return "no copies while " + host + " is drained";
 }
 
 } // namespace dlrun::agent

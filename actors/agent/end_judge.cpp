@@ -24,7 +24,7 @@ judged_end end_judge::left(managed_role& role, const protocol::fence& self, cons
                    : role.vacates ? role.why_vacates
                                   : std::string{"it had a SIGTERM"};
   auto text = fmt::format("{} (incarnation {}) has left: {}{}", protocol::to_string(role.name),
-                          self.incarnation, why, how.left ? "" : fmt::format("; it {}", how.cause));
+                          self.incarnation, why, how.left ? "" : fmt::format(" ({})", how.cause));
   return {.event = {left_event(role.name.kind), role.name, self.incarnation, std::move(text)},
           .exited = {.role = role.name,
                      .self = self,

@@ -54,7 +54,7 @@ std::uint32_t host_admission::next_place() const {
 }
 
 std::string host_admission::awaited(const host_roster& roster) const {
-  const auto there = 1 + roster.there();
+  const auto there = 1 + roster.there() + roster.drained_away();
   if (there >= rules_.hosts_min) return "";
   const auto coming = roster.enrolling();
   return fmt::format("{} of {} hosts are there{}; {}", there, rules_.hosts_min,

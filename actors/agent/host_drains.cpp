@@ -13,6 +13,7 @@
 namespace dlrun::agent {
 namespace {
 
+using protocol::planted_bug;
 using protocol::role_kind;
 using protocol::role_name;
 using protocol::stop_how;
@@ -46,12 +47,18 @@ std::vector<std::string> ps_shards_on(const std::string& host, const drain_sight
   return all;
 }
 
+/// The root's first.
 std::vector<std::string> open_hosts_but(const std::string& host, const std::string& root,
                                         const drain_sight& seen) {
   std::vector<std::string> all{root};
   for (const auto& [other, state] : seen.hosts.states())
     if (other != host && seen.places.is_open(other)) all.push_back(other);
   return all;
+}
+
+/// With that host drained no host is left for any copy.
+bool leaves_no_host_for_copies(const std::string& host, const std::string& root, const drain_sight& seen) {
+  return keeps_copies(seen) && open_hosts_but(host, root, seen).size() < 2;
 }
 
 // ---- what of a host goes next
@@ -82,14 +89,15 @@ verdict of_worker(const role_view& worker, const drain_sight& seen, const going&
   return {.goes = stop_how::leave, .waits_for = fmt::format("{}, which leaves", to_string(worker.role))};
 }
 
-verdict of_ps_shard(const role_name& shard, const drain_sight& seen) {
+verdict of_ps_shard(const role_name& shard, const drain_sight& seen, planted_bug bug) {
   const auto name = protocol::to_string(shard);
   const auto* keeper = find(seen, protocol::keeper_role({shard.index}));
   if (keeper == nullptr)
     return {.waits_for = fmt::format("{}, whose store has no copy on another host", name),
             .needs_a_host = true};
   const auto copy_is_on = seen.places.host_of(keeper->role);
-  if (is_whole(*keeper) && seen.places.is_open(copy_is_on))
+  const bool is_ready = is_whole(*keeper) || is_planted(bug, planted_bug::leave_bare);
+  if (is_ready && seen.places.is_open(copy_is_on))
     return {.goes = stop_how::leave, .waits_for = fmt::format("{}, which moves to {}", name, copy_is_on)};
   if (!seen.places.has_open_host_for_copy({shard.index}))
     return {.waits_for = fmt::format("{}, for whose copy there is no other host", name),
@@ -97,28 +105,36 @@ verdict of_ps_shard(const role_name& shard, const drain_sight& seen) {
   return {.waits_for = fmt::format("{}, until its copy on another host is whole", name)};
 }
 
+/// A copy for which no host is in use is given up all the same.
+bool may_wait(const drain_sight& seen, planted_bug bug) {
+  return (seen.places.copies_may_wait() || is_planted(bug, planted_bug::drop_asked)) &&
+         !is_planted(bug, planted_bug::keep_copy);
+}
+
 verdict of_keeper(const role_view& keeper, const std::optional<ps_shard_id>& other, const drain_sight& seen,
-                  const going& is_going) {
+                  const going& is_going, planted_bug bug) {
   const ps_shard_id shard{keeper.role.index};
   const auto name = fmt::format("the copy of ps_shard {}", shard);
-  if (!seen.places.has_open_host_for_copy(shard))
+  const bool has_host = seen.places.has_open_host_for_copy(shard);
+  if (!has_host && !may_wait(seen, bug))
     return {.waits_for = name + ", for which there is no other host", .needs_a_host = true};
   const auto* primary = find(seen, protocol::ps_shard_role(shard));
   if (primary == nullptr || primary->pid == 0 || primary->state == "starting" || is_going(*primary))
     return {.waits_for = fmt::format("{}, until its PS shard runs", name)};
   if (is_whole(keeper) && other)
     return {.waits_for = fmt::format("{}, until that of ps_shard {} is whole", name, *other)};
-  return {.goes = stop_how::kill, .waits_for = name + ", which is to be filled elsewhere"};
+  return {.goes = stop_how::kill,
+          .waits_for = name + (has_host ? ", which is to be filled elsewhere" : ", which is given up")};
 }
 
 /// @param other of a keeper: a PS shard whose copy, another one than this, is not whole, and can be
 ///   filled
 verdict of(const role_view& one, const std::optional<ps_shard_id>& other, const drain_sight& seen,
-           const going& is_going) {
+           const going& is_going, planted_bug bug) {
   switch (one.role.kind) {
   case role_kind::worker: return of_worker(one, seen, is_going);
-  case role_kind::ps_shard: return of_ps_shard(one.role, seen);
-  case role_kind::keeper: return of_keeper(one, other, seen, is_going);
+  case role_kind::ps_shard: return of_ps_shard(one.role, seen, bug);
+  case role_kind::keeper: return of_keeper(one, other, seen, is_going, bug);
   default: return {.goes = stop_how::end, .waits_for = protocol::to_string(one.role)};
   }
 }
@@ -129,18 +145,43 @@ bool is_on(const role_view& one, const std::string& host, const placement& place
   return places.host_of(one.role) == host && (runs(one) || one.role.kind == role_kind::ps_shard);
 }
 
+/// With the words before it.
+std::string and_no_copies(const std::string& host, const drain_view& view) {
+  return view.without_copies ? "; " + no_copies_while_drained(host) : "";
+}
+
 protocol::job_event stage_event(const std::string& host, const drain_view& view) {
   if (view.stage == drain_stage::drained)
     return host_events::of_agent(
         "host-drained",
-        fmt::format("host {} is drained: nothing of the job needs it, and it may be switched off", host),
+        fmt::format("host {} is drained: nothing of the job needs it, and it may be switched off{}", host,
+                    and_no_copies(host, view)),
         {.host = host, .reason = {}});
   return host_events::of_agent("host-draining",
                                fmt::format("host {} is in use again: {}", host, view.waits_for),
                                {.host = host, .reason = view.waits_for});
 }
 
+protocol::job_event kept_event(const std::string& host, drain_stage stage) {
+  const bool is_over = stage == drain_stage::drained;
+  return host_events::of_agent(is_over ? "host-drained" : "host-draining",
+                               fmt::format("host {} {}drained, as the root before has kept it; 'dlrun drain "
+                                           "--undo' lets it be used again",
+                                           host, is_over ? "is " : "is being "),
+                               {.host = host, .reason = {}});
+}
+
 } // namespace
+
+host_drains::host_drains(std::string root, const std::map<std::string, drain_stage>& kept, planted_bug bug)
+    : root_{std::move(root)}
+    , bug_{bug} {
+  if (is_planted(bug_, planted_bug::forget_drain)) return;
+  for (const auto& [host, stage] : kept) {
+    hosts_[host] = {.stage = stage};
+    untold_.push_back(host);
+  }
+}
 
 // ---- what the operator wants
 
@@ -167,17 +208,21 @@ result<protocol::job_event> host_drains::begin(const std::string& host, const dr
   if (!shards.empty() && !keeps_copies(seen))
     return refuse(fmt::format("host {} has the only store of {}: it can be moved where the job keeps copies, "
                               "after 'dlrun stop' and 'dlrun resume --hosts' with --set "
-                              "durability.replicas=2",
+                              "durability.replicas=auto",
                               host, fmt::join(shards, ", ")));
-  const auto left = open_hosts_but(host, root_, seen);
-  if (keeps_copies(seen) && left.size() < 2)
-    return refuse(fmt::format("without host {} the job has host {} alone, and with durability.replicas: 2 it "
-                              "needs two: let another one join first ('dlrun token')",
-                              host, fmt::join(left, ", ")));
-  hosts_[host] = {};
-  return host_events::of_agent(
-      "host-draining", fmt::format("host {} is being drained: what runs there moves to other hosts", host),
-      {.host = host, .reason = {}});
+  const bool without_copies = leaves_no_host_for_copies(host, root_, seen);
+  if (without_copies && !seen.places.copies_may_wait())
+    return refuse(fmt::format(
+        "without host {0} the job has host {1} alone, and with durability.replicas: 2 it needs two: let "
+        "another one join first ('dlrun token'); or, after 'dlrun stop', 'dlrun resume --hosts' with --set "
+        "durability.replicas=auto lets {0} be drained, with no copies meanwhile, and with "
+        "durability.replicas=1 and a list without {0} it goes on there alone",
+        host, root_));
+  const auto& begun = hosts_[host] = {.without_copies = without_copies};
+  return host_events::of_agent("host-draining",
+                               fmt::format("host {} is being drained: what runs there moves to other hosts{}",
+                                           host, and_no_copies(host, begun)),
+                               {.host = host, .reason = {}});
 }
 
 result<protocol::job_event> host_drains::undo(const std::string& host, const drain_sight& seen) {
@@ -198,13 +243,15 @@ bool host_drains::is_going(const role_view& one) const {
   return asked != asked_.end() && runs(one) && asked->second.self == one.incarnation;
 }
 
-/// The first PS shard whose copy is not, or is to be used; nothing: all are.
+/// The first PS shard whose copy is not, or is to be used; nothing: all are. One that may wait for
+/// a host does not count.
 /// @param but not of this keeper, nor one that no host is there for: nobody waits for those
 std::optional<ps_shard_id> host_drains::not_whole(const drain_sight& seen,
                                                   const std::optional<role_name>& but) const {
   const auto found = std::ranges::find_if(seen.roles, [&](const auto& one) {
-    if (one.role.kind != role_kind::keeper) return false;
-    if (but && (one.role == *but || !seen.places.has_open_host_for_copy({one.role.index}))) return false;
+    if (one.role.kind != role_kind::keeper || (but && one.role == *but)) return false;
+    const bool has_host = seen.places.has_open_host_for_copy({one.role.index});
+    if (!has_host && (but || seen.places.copies_may_wait())) return false;
     const auto* primary = find(seen, protocol::ps_shard_role({one.role.index}));
     return !is_whole(one) || is_going(one) || (primary != nullptr && is_going(*primary));
   });
@@ -254,16 +301,18 @@ void host_drains::look_at(const std::string& host, drain_view& view, const drain
                           drain_steps& out) {
   std::vector<std::string> waits;
   view.needs_a_host = false;
+  view.without_copies = seen.places.copies_may_wait() && leaves_no_host_for_copies(host, root_, seen);
   for (const auto& one : seen.roles) {
     if (!is_on(one, host, seen.places)) continue;
     const auto other = one.role.kind == role_kind::keeper ? not_whole(seen, one.role) : std::nullopt;
-    auto judged = of(one, other, seen, [this](const auto& role) { return is_going(role); });
+    auto judged = of(
+        one, other, seen, [this](const auto& role) { return is_going(role); }, bug_);
     if (judged.goes && runs(one) && seen.places.has_host(host))
       ask(one, {one.role, *judged.goes, fmt::format("host {} is drained", host)}, now, out);
     waits.push_back(std::move(judged.waits_for));
     view.needs_a_host = view.needs_a_host || judged.needs_a_host;
   }
-  const bool is_empty = waits.empty();
+  const bool is_empty = waits.empty() && !is_planted(bug_, planted_bug::drain_early);
   if (const auto shard = not_whole(seen); is_empty && shard && view.stage == drain_stage::draining) {
     waits.push_back(fmt::format("the copy of ps_shard {}, until it is whole on another host", *shard));
     view.needs_a_host = !seen.places.has_open_host_for_copy(*shard);
@@ -278,6 +327,9 @@ void host_drains::look_at(const std::string& host, drain_view& view, const drain
 drain_steps host_drains::next(const drain_sight& seen, time_point now) {
   drain_steps out;
   for (auto& [role, asked] : asked_) asked.is_to_go = false;
+  for (const auto& host : std::exchange(untold_, {}))
+    if (const auto found = hosts_.find(host); found != hosts_.end())
+      out.events.push_back(kept_event(host, found->second.stage));
   for (auto& [host, view] : hosts_) look_at(host, view, seen, now, out);
   let_stay(seen, out);
   return out;

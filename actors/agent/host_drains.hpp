@@ -7,6 +7,7 @@
 #include "actors/agent/role_reports.hpp"
 #include "actors/protocol/event_messages.hpp"
 #include "actors/protocol/host_messages.hpp"
+#include "actors/protocol/planted_bug.hpp"
 
 #include <dlrun/error.hpp>
 #include <map>
@@ -46,6 +47,8 @@ struct drain_view {
   drain_stage stage = drain_stage::draining;
   std::string waits_for{};   ///< what is there still, or not elsewhere yet, and why; "" when drained
   bool needs_a_host = false; ///< it gets no further before another host is there
+  /// As long as it is drained, or until another host is there: copies wait for a host.
+  bool without_copies = false;
 };
 
 /// Pure: decides from what runs where, each time anew, so nothing that is lost or comes late
@@ -54,9 +57,11 @@ struct drain_view {
 /// with all that was committed (R25); it stays when that is so no more, or the drain is undone. A
 /// keeper whose PS shard is elsewhere is given up for another one, of several one at a time: its
 /// store stays, and counts in the order of R30 if that of the PS shard is lost before the next copy
-/// is whole. A host is drained when nothing runs there and all copies are whole elsewhere. When a
-/// PS shard has to start there again, since no other host has a store of it, it is being drained
-/// again.
+/// is whole. Where copies may wait, one for which no host is in use is given up too, after those
+/// that have one. A host is drained when nothing runs there and all copies, but for those that wait
+/// for a host, are whole elsewhere. When a PS shard has to start there again, since no other host
+/// has a store of it, it is being drained again. A root that comes back begins with the hosts and
+/// stages of the one before.
 class host_drains {
 public:
   /// Before a role that was asked to end is killed; a worker has all the time that it needs.
@@ -66,8 +71,10 @@ public:
   static constexpr auto move_patience = std::chrono::seconds(60);
 
   /// @param root its host, which stays
-  explicit host_drains(std::string root)
-      : root_{std::move(root)} {}
+  /// @param kept by an earlier root; without the host of this one
+  /// @param bug for its property test
+  explicit host_drains(std::string root, const std::map<std::string, drain_stage>& kept = {},
+                       protocol::planted_bug bug = protocol::planted_bug::none);
 
   /// The host is to be emptied from now on. @returns what is told of it, or bad_usage with what is
   /// in the way and the way out.
@@ -101,7 +108,9 @@ private:
                                        const std::optional<protocol::role_name>& but = {}) const;
 
   std::string root_;
+  protocol::planted_bug bug_;
   std::map<std::string, drain_view> hosts_;
+  std::vector<std::string> untold_;                 ///< of those, what was kept
   std::map<protocol::role_name, asked_role> asked_; ///< to end: the newest start of each role
 };
 

@@ -28,7 +28,7 @@ roster_events host_roster::start(time_point now) {
   roster_events out;
   for (auto& [host, one] : hosts_) {
     one.began = now;
-    if (one.is_enrolled) continue;
+    if (one.is_enrolled || drained_.contains(host)) continue;
     if (rules_.reattach_patience == protocol::duration{0})
       begin(host, one, now, out);
     else
@@ -46,7 +46,7 @@ void host_roster::begin(const std::string& host, entry& one, time_point now, ros
 
 void host_roster::retry_later(const std::string& host, entry& one, time_point now, roster_events& out) {
   if (std::exchange(one.command_runs, false)) out.push_back(kill_command{host, one.attempt});
-  if (closed_ || one.is_enrolled || one.is_drained) return;
+  if (closed_ || one.is_enrolled || drained_.contains(host)) return;
   one.retry_at = now + one.retry_after;
   one.retry_after = std::min(2 * one.retry_after, rules_.retry_max);
 }
@@ -152,8 +152,9 @@ roster_events host_roster::let_go(const std::string& host, time_point now) {
 
 roster_events host_roster::set_drained(const std::string& host, bool is_drained, time_point now) {
   roster_events out;
+  const bool is_news = is_drained ? drained_.insert(host).second : drained_.erase(host) != 0;
   const auto found = hosts_.find(host);
-  if (found == hosts_.end() || std::exchange(found->second.is_drained, is_drained) == is_drained) return out;
+  if (!is_news || found == hosts_.end()) return out;
   auto& one = found->second;
   if (is_drained)
     one.retry_at.reset();
@@ -197,7 +198,7 @@ roster_events host_roster::on_command_ended(const std::string& host, std::uint64
   if (!one.boot)
     fail_start(host, one, why, now, out);
   else if (one.link_lost)
-    give_up(host, one, "its agent " + why, now, out, one.is_drained);
+    give_up(host, one, "its agent " + why, now, out, drained_.contains(host));
   // Else the agent may well live on without it, as behind ssh: its link tells.
   return out;
 }
@@ -221,8 +222,9 @@ void host_roster::check(const std::string& host, entry& one, time_point now, ros
     const bool is_proven = one.seen.seen != sight::unproven;
     if (!is_proven && now - one.joined >= rules_.beats_patience && !std::exchange(one.is_told_blocked, true))
       out.push_back(host_beats{host, false});
+    const bool is_drained = drained_.contains(host);
     if (auto why = why_lost(one, now); !why.empty())
-      give_up(host, one, one.is_drained ? "it is drained, and " + why : why, now, out, one.is_drained);
+      give_up(host, one, is_drained ? "it is drained, and " + why : why, now, out, is_drained);
     return;
   }
   if (one.to_earlier == entry::comeback::awaited && now - one.began >= rules_.reattach_patience) {
@@ -284,7 +286,9 @@ bool host_roster::is_expected(const std::string& host) const {
 std::vector<std::string> host_roster::missing() const {
   std::vector<std::string> all;
   for (const auto& [host, one] : hosts_)
-    if (!one.boot && (!one.is_enrolled || one.to_earlier == entry::comeback::awaited)) all.push_back(host);
+    if (!one.boot && !drained_.contains(host) &&
+        (!one.is_enrolled || one.to_earlier == entry::comeback::awaited))
+      all.push_back(host);
   return all;
 }
 
@@ -316,6 +320,11 @@ std::map<std::string, host_state> host_roster::states() const {
 std::size_t host_roster::there() const {
   return static_cast<std::size_t>(
       std::ranges::count_if(hosts_, [](const auto& one) { return one.second.boot.has_value(); }));
+}
+
+std::size_t host_roster::drained_away() const {
+  return static_cast<std::size_t>(
+      std::ranges::count_if(drained_, [&](const auto& host) { return !boot_of(host); }));
 }
 
 std::size_t host_roster::staying() const {

@@ -108,8 +108,8 @@ public:
   bool on_leaving(const std::string& host);
   /// It has nothing to do any more, and goes.
   roster_events let_go(const std::string& host, protocol::time_point now);
-  /// It is drained, or not any more. As long as it is, its end is no loss, and nobody starts its
-  /// agent again.
+  /// It is drained, or not any more; also before start(), and of a host that is not there yet. As
+  /// long as it is, its end is no loss, and nobody starts its agent or waits for it.
   roster_events set_drained(const std::string& host, bool is_drained, protocol::time_point now);
   void on_heard(const std::string& host, std::uint64_t boot, protocol::time_point now);
   /// What its beats tell of it.
@@ -137,6 +137,8 @@ public:
   /// How many are there, and how many of those that enrolled are on their way.
   std::size_t there() const;
   std::size_t enrolling() const;
+  /// How many are not there because they are drained.
+  std::size_t drained_away() const;
   /// How many are there that have not gone since close(): not seen to lose their link since then. A
   /// link that was lost before may come back, and only then does the host hear that it is to go.
   std::size_t staying() const;
@@ -158,7 +160,6 @@ private:
     bool leaves = false;      ///< the agent that is there
     bool is_enrolled = false; ///< nobody starts its agent here
     bool is_lost = false;     ///< of one that enrolled: it was there, and did not leave
-    bool is_drained = false;  ///< nobody starts its agent while it is
     enum class comeback : std::uint8_t { none, awaited, late };
     comeback to_earlier{}; ///< its agent enrolled with an earlier root, and has not come to this one
   };
@@ -174,6 +175,7 @@ private:
 
   host_rules rules_;
   std::map<std::string, entry> hosts_;
+  std::set<std::string> drained_; ///< also of those that are not among `hosts_`
   std::optional<protocol::time_point> ticked_;
   bool closed_ = false;
 };

@@ -95,12 +95,16 @@ void send_dismissals(const host_roster& roster, const std::string& why, hosted_a
 hosted_roles::hosted_roles(hosted_roles_config config)
     : config_{std::move(config)}
     , roster_{config_.rules, names_of(config_.hosts)}
-    , placement_{config_.root, config_.threads_per_worker, config_.coordinator_moves}
+    , placement_{config_.root, config_.threads_per_worker, config_.coordinator_moves, config_.copies_may_wait}
     , admission_{config_.joining, 1 + config_.hosts.size()}
     , starts_{config_.repeat_after}
     , holds_hosts_{config_.gathers.has_value()} {
   placement_.add_host(config_.root, config_.root_cpus);
   placement_.set_stores(config_.root, config_.root_stores);
+  for (const auto& [host, stage] : config_.drains) {
+    placement_.set_closed(host, true);
+    roster_.set_drained(host, stage == drain_stage::drained, {}); // it has not begun
+  }
   for (const auto& one : config_.returning)
     if (admission_.await_return(one, roster_)) config_.hosts[one.who.name] = one.who.cpus;
 }

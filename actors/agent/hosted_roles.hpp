@@ -39,7 +39,12 @@ struct hosted_roles_config {
   /// The others: by name, with the cores they are to be used with; 0: those their agents tell of.
   std::map<std::string, std::uint32_t> hosts{};
   std::uint32_t threads_per_worker = 1;
-  bool coordinator_moves = false;                  ///< its journal can be had from every host
+  bool coordinator_moves = false; ///< its journal can be had from every host
+  /// R37: `durability.replicas: auto` chose that there are copies. One for which no host is in use
+  /// waits for one while others are drained; else it keeps the host that it has.
+  bool copies_may_wait = false;
+  /// R37: hosts that an earlier root of the run was to drain.
+  std::map<std::string, drain_stage> drains{};
   std::vector<protocol::held_store> root_stores{}; ///< in the run folder
   /// Of a run that is resumed, the other hosts that it ever had, for people; "" of a new one.
   std::string hosts_before{};

@@ -24,10 +24,12 @@ std::uint32_t threads_of(const role_name& role, std::uint32_t threads_per_worker
 
 } // namespace
 
-placement::placement(std::string root, std::uint32_t threads_per_worker, bool coordinator_moves)
+placement::placement(std::string root, std::uint32_t threads_per_worker, bool coordinator_moves,
+                     bool copies_may_wait)
     : root_{std::move(root)}
     , threads_per_worker_{threads_per_worker}
-    , coordinator_moves_{coordinator_moves} {}
+    , coordinator_moves_{coordinator_moves}
+    , copies_may_wait_{copies_may_wait} {}
 
 void placement::add_host(const std::string& name, std::uint32_t cpus) {
   DLRUN_CHECK(cpus > 0, "host {} has cores", name);
@@ -57,11 +59,6 @@ void placement::set_stores(const std::string& name, const std::vector<protocol::
   });
 }
 
-const std::string* placement::find_store(ps_shard_id shard) const { return best_store(shard, true); }
-const std::string* placement::find_store_anywhere(ps_shard_id shard) const {
-  return best_store(shard, false);
-}
-
 const protocol::held_store* placement::store_on(const std::string& host, ps_shard_id shard) const {
   const auto stores = stores_.find(host);
   if (stores == stores_.end()) return nullptr;
@@ -69,7 +66,7 @@ const protocol::held_store* placement::store_on(const std::string& host, ps_shar
   return found == stores->second.end() ? nullptr : &found->second;
 }
 
-const std::string* placement::best_store(ps_shard_id shard, bool is_in_reach) const {
+const std::string* placement::find_store(ps_shard_id shard, bool is_in_reach) const {
   const auto rank = [&](const std::string& host, const protocol::held_store& one) {
     return std::tuple{one.timeline, one.end, one.opener, !closed_.contains(host), host != root_};
   };
@@ -212,7 +209,8 @@ bool placement::can_put(const role_name& role) const {
   const auto* primary = find(protocol::ps_shard_role({role.index}));
   if (primary == nullptr) return false;
   const auto before = host_of(role);
-  return has_open_host_for_copy({role.index}) || (has_host(before) && before != primary->host);
+  const bool may_stay = !copies_may_wait_ && has_host(before) && before != primary->host;
+  return may_stay || has_open_host_for_copy({role.index});
 }
 
 place placement::choose_for_keeper(const role_name& role, bool elsewhere) const {

@@ -23,22 +23,23 @@ struct place {
 /// have as few. When it has ended there it goes elsewhere, since its journal may be out of reach of
 /// that host alone. A PS shard goes to the host that holds the best store of it (R30): of the
 /// highest timeline, then with the furthest end, then opened last; of equals not to the root's
-/// host, which has copies of all when a job was complete. One that has none goes to the
-/// host that has the fewest, for its disk and its link are what it needs; of equals to the root's,
-/// whose loss ends the job anyway. A keeper goes to another host than its PS shard, and, if it was
-/// given up there, than before: one that has a store of that PS shard, else the one with the fewest
-/// stores. A worker goes where the fewest threads of
-/// roles share a core. A host that is closed takes only what has its store there and has it nowhere
-/// else (R37): a PS shard without a whole copy on a host that is open, a keeper for which there is
-/// no such host. Another role that starts again goes where it was, if that host is there: a
-/// PS shard's store is there. What never happens: a role that runs is moved. Of hosts that are as
-/// good the first by name is taken, so that the same hosts get the same roles, whichever was there
-/// first.
+/// host, which has copies of all when a job was complete. One that has none goes to the host that
+/// has the fewest, for its disk and its link are what it needs; of equals to the root's, whose loss
+/// ends the job anyway. A keeper goes to another host than its PS shard, and, if it was given up
+/// there, than before: one that has a store of that PS shard, else the one with the fewest stores.
+/// A worker goes where the fewest threads of roles share a core. A host that is closed takes only
+/// what has its store there and has it nowhere else (R37): a PS shard without a whole copy on a
+/// host that is open, a keeper for which there is no such host, unless copies may wait for one.
+/// Another role that starts again goes where it was, if that host is there: a PS shard's store is
+/// there. What never happens: a role that runs is moved. Of hosts that are as good the first by
+/// name is taken, so that the same hosts get the same roles, whichever was there first.
 class placement {
 public:
   /// @param threads_per_worker threads that a worker keeps busy; a PS shard keeps one busy.
   /// @param coordinator_moves its journal can be had from every host.
-  placement(std::string root, std::uint32_t threads_per_worker, bool coordinator_moves = false);
+  /// @param copies_may_wait as of hosted_roles_config
+  placement(std::string root, std::uint32_t threads_per_worker, bool coordinator_moves = false,
+            bool copies_may_wait = false);
 
   /// A host is there (again). Roles may be placed on it from now on.
   void add_host(const std::string& name, std::uint32_t cpus);
@@ -52,14 +53,16 @@ public:
   bool is_open(const std::string& name) const { return has_host(name) && !closed_.contains(name); }
   /// A host that is open for a keeper of this PS shard is there.
   bool has_open_host_for_copy(ps_shard_id shard) const;
+  /// Where there is no such host, there is no copy while a host is drained.
+  bool copies_may_wait() const { return copies_may_wait_; }
   /// What it told of when it began; in place of what it told before. A PS shard whose
   /// store there is gone has no place any more if another host has told of one.
   void set_stores(const std::string& name, const std::vector<protocol::held_store>& stores);
   /// The host with the best store of this PS shard, of those that are there; null when none has
   /// any.
-  const std::string* find_store(ps_shard_id shard) const;
+  const std::string* find_store(ps_shard_id shard, bool is_in_reach = true) const;
   /// The same of all hosts that ever told of one, also those that are away.
-  const std::string* find_store_anywhere(ps_shard_id shard) const;
+  const std::string* find_store_anywhere(ps_shard_id shard) const { return find_store(shard, false); }
 
   /// What that host told of this PS shard; null: no store.
   const protocol::held_store* store_on(const std::string& host, ps_shard_id shard) const;
@@ -100,7 +103,6 @@ private:
     bool coordinator = false; ///< one that moves
   };
 
-  const std::string* best_store(ps_shard_id shard, bool is_in_reach) const;
   load load_of(const std::string& host, const protocol::role_name& except) const;
   place choose(const protocol::role_name& role, bool elsewhere) const;
   place choose_for_coordinator(const protocol::role_name& role) const;
@@ -113,6 +115,7 @@ private:
   std::string root_;
   std::uint32_t threads_per_worker_;
   bool coordinator_moves_;
+  bool copies_may_wait_;
   std::map<std::string, std::uint32_t> hosts_; ///< that are there, with their cores
   std::map<std::string, std::string> gone_;    ///< that were there, with the reason
   std::set<std::string> closed_;               ///< whether they are there or not

@@ -71,6 +71,7 @@ bootstrap::Bootstrap make_message(const process_launch_options& options, const s
     address.set_incarnation(order.coordinator->self.incarnation.value);
   }
   message.set_run_dir(job.run_dir.string());
+  message.set_root_dir(job.root_dir.string());
   message.set_host_name(options.host_name);
   *message.mutable_spec() = job.spec;
   message.set_train_records(job.sampler.options().record_count);

@@ -98,8 +98,10 @@ std::string to_json(const run_snapshot& snapshot) {
                                     {"stall", to_json(snapshot.stall)},
                                     {"workers", workers},
                                     {"roles", std::move(roles)}};
+  if (!snapshot.waits_for.empty()) out["waits_for"] = snapshot.waits_for;
   for (const auto& host : snapshot.hosts) {
     out["hosts"].push_back({{"name", host.name}, {"state", host.state}});
+    if (host.without_copies) out["hosts"].back()["without_copies"] = true;
     if (host.waits_for.empty()) continue;
     out["hosts"].back()["waits_for"] = host.waits_for;
     out["hosts"].back()["needs_a_host"] = host.needs_a_host;

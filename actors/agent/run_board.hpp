@@ -30,15 +30,17 @@ training_progress progress_of(const protocol::training_metrics& sums, const engi
 /// A host of a job, for people.
 struct host_view {
   std::string name;
-  std::string state;         ///< of host_state, or of drain_stage when it is drained
-  std::string waits_for{};   ///< while it is drained: what is not elsewhere yet, and why
-  bool needs_a_host = false; ///< that gets no further before another host is there
+  std::string state;           ///< of host_state, or of drain_stage when it is drained
+  std::string waits_for{};     ///< while it is drained: what is not elsewhere yet, and why
+  bool needs_a_host = false;   ///< that gets no further before another host is there
+  bool without_copies = false; ///< while it is drained: no other host is in use for copies
 };
 
 /// State of a run at one moment.
 struct run_snapshot {
   std::string job;
-  std::string status = "running"; ///< waiting (for hosts that join), running, stopping, or the outcome
+  std::string status = "running"; ///< waiting (for hosts), running, stopping, or the outcome
+  std::string waits_for{};        ///< of one that waits, for people: "hosts: beta, gamma"
   std::uint64_t step = 0;
   std::uint64_t durable_step = 0;
   std::uint64_t steps = 0;
@@ -51,13 +53,14 @@ struct run_snapshot {
   std::uint64_t started_us = 0; ///< when the root began, by its host's CLOCK_MONOTONIC
 };
 
-/// One object: job, status, started_us, step, durable_step, steps, train (step_loss, epoch, loss,
-/// each metric; null before the first step), stall (role, index, host, phase, slot, seconds, text;
-/// null while steps are made), workers (wanted, present, leaving), roles (role, index, pid,
-/// incarnation, state; of a worker slots and slots_per_second too; of a PS shard that has one,
-/// store: host, identity, versions that it can restore, floor); of a job that may have several
-/// hosts, hosts (name, state; of one that is drained waits_for and needs_a_host too); avoided_gpus
-/// (gpu, host, reason), where there are some.
+/// One object: job, status, waits_for (while it waits for hosts), started_us, step, durable_step,
+/// steps, train (step_loss, epoch, loss, each metric; null before the first step), stall (role,
+/// index, host, phase, slot, seconds, text; null while steps are made), workers (wanted, present,
+/// leaving), roles (role, index, pid, incarnation, state; of a worker slots and slots_per_second
+/// too; of a PS shard that has one, store: host, identity, versions that it can restore, floor); of
+/// a job that may have several hosts, hosts (name, state; of one that is drained waits_for and
+/// needs_a_host too, and without_copies where that is true); avoided_gpus (gpu, host, reason),
+/// where there are some.
 std::string to_json(const run_snapshot& snapshot);
 /// That of a PS shard: host, identity, versions ([first, last] of each run), floor.
 nlohmann::ordered_json store_to_json(const protocol::store_standing& store,

@@ -71,8 +71,10 @@ struct job_context_arguments {
   std::uint64_t train_records = 0;
   std::uint64_t validation_records = 0;
   std::filesystem::path run_dir{};
-  std::string host{};              ///< as the list of hosts calls it; "": as the kernel does
-  std::uint64_t agent_process = 0; ///< 0: this process is the agent's
+  std::filesystem::path root_dir{}; ///< "": this is the root's host
+  bool has_hosts = false;           ///< others than the root's
+  std::string host{};               ///< as the list of hosts calls it; "": as the kernel does
+  std::uint64_t agent_process = 0;  ///< 0: this process is the agent's
   transport::run_token run_token{};
   transport::host_access other_hosts{};
   protocol::time_point started{};

@@ -33,14 +33,20 @@ struct job_facts {
   /// The finished metrics of sums over records, as engine::metric_set::values().
   std::function<named_values(std::span<const double>)> metric_values{};
   std::filesystem::path run_dir{};
-  std::string host{};              ///< where this process is, as people call it
-  std::uint64_t process = 0;       ///< random number of this process (endpoint::process)
-  std::uint64_t agent_process = 0; ///< the same of the agent's
+  std::filesystem::path root_dir{}; ///< the run folder: on another host than the root's not `run_dir`
+  bool has_hosts = false;           ///< others than the root's
+  std::string host{};               ///< where this process is, as people call it
+  std::uint64_t process = 0;        ///< random number of this process (endpoint::process)
+  std::uint64_t agent_process = 0;  ///< the same of the agent's
   protocol::time_point started{};
   build_facts build{};
   /// The data, decoded once by the host agent; null in what computes nothing.
   std::shared_ptr<const data::job_data> data{};
 
+  /// Of people, on the root's host.
+  std::string resume_command() const {
+    return "dlrun resume " + root_dir.string() + (has_hosts ? " --hosts FILE" : "");
+  }
   /// What PS shards keep on disk.
   protocol::durability durability() const;
   /// Slots, and records of slots, that the specification wants left out.

@@ -120,7 +120,7 @@ std::string describe(const protocol::divergence& what, const common::job_facts& 
                      const std::optional<protocol::version_set>& kept) {
   const auto where = what.has_slot ? fmt::format("step {}, slot {}", what.step, what.slot)
                                    : fmt::format("step {}", what.step);
-  const auto resume = fmt::format("dlrun resume {}", job.run_dir.string());
+  const auto resume = job.resume_command();
   const auto without =
       what.has_slot ? fmt::format(", or without the records, '{} --skip {}:{}'", resume, what.step, what.slot)
                     : std::string{};

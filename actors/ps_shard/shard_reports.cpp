@@ -107,10 +107,9 @@ void shard_reports::give_up_on_quota() {
       context_.agent,
       protocol::stop_job{protocol::job_outcome::failed,
                          fmt::format("{}. It is the part of ps_shard {} in durability.disk_quota ({}): go on "
-                                     "with 'dlrun resume {} --set durability.disk_quota=SIZE', larger, or 0 "
-                                     "for no limit",
+                                     "with '{} --set durability.disk_quota=SIZE', larger, or 0 for no limit",
                                      why->message, context_.role.index, job.spec.durability().disk_quota(),
-                                     job.run_dir.string()),
+                                     job.resume_command()),
                          why->code});
 }
 

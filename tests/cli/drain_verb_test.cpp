@@ -28,6 +28,15 @@ TEST_F(drain_verb_test, what_can_be_no_name_of_a_host_is_refused_before_the_root
   EXPECT_EQ(asked, 0);
 }
 
+TEST_F(drain_verb_test, what_the_root_says_is_told_and_at_the_end_whether_there_are_copies) {
+  start_root(
+      {"{}", R"({"status":"running","hosts":[{"name":"beta","state":"drained","without_copies":true}]})"},
+      R"({"host":"beta","text":"host beta is being drained; no copies while beta is drained"})");
+  EXPECT_EQ(drain({"beta", "--wait"}), 0);
+  EXPECT_EQ(said, "host beta is being drained; no copies while beta is drained\n"
+                  "host beta is drained: it may be switched off; no copies while beta is drained\n");
+}
+
 TEST_F(drain_verb_test, a_wait_says_so_when_the_root_is_gone_between_two_looks) {
   start_root({R"({"status":"running","hosts":[{"name":"beta","state":"draining","waits_for":"worker 1"}]})"});
   std::thread ending{[this] { end_root_after(2); }}; // the first asks whether it is drained already

@@ -15,12 +15,13 @@ class played_root_test : public ::testing::Test {
 protected:
   using add_verb = void (*)(CLI::App&, verb&);
 
-  /// Its answers to `status` one after the other, the last again and again; `{}` to all else.
-  void start_root(std::vector<std::string> statuses) {
+  /// Its answers to `status` one after the other, the last again and again; `answer` to all else.
+  void start_root(std::vector<std::string> statuses, std::string answer = "{}") {
     auto made = agent::control_server::start(
-        folder.path(), [this, statuses = std::move(statuses)](const std::string& request, auto reply) {
+        folder.path(), [this, statuses = std::move(statuses),
+                        answer = std::move(answer)](const std::string& request, auto reply) {
           ++asked;
-          if (request != "status") return reply("{}");
+          if (request != "status") return reply(answer);
           reply(statuses.at(std::min<std::size_t>(looks++, statuses.size() - 1)));
         });
     ASSERT_TRUE(made) << made.error().message;

@@ -56,6 +56,15 @@ def _(at):
             for folder in (at.folder, at.folder / "nowhere")]
 
 
+@case("a verb on the folder of a host that is not the root's", "folder", "is the folder of host beta", "root is on host alpha",
+      "'/runs/iris'")
+def _(at):
+    (at.folder / "run.id").write_text('00000000000000ab\n{"host":"beta","root":"alpha","run_dir":"/runs/iris"}\n')
+    words = {"drain": ["beta"], "scale": ["--workers", "2"]}
+    return [(verb, at.folder, *words.get(verb, []))
+            for verb in ("attach", "status", "stop", "logs", "events", "explain", "export", "resume", "drain", "scale", "token")]
+
+
 @case("validation pictures whose classes are in another order", "spec", "job.yaml:", "data.validation.image_folder.classes[0]",
       "dog here", "cat in data.train", "leave image_folder.classes out", "or write the same")
 def _(at):

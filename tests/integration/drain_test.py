@@ -13,6 +13,7 @@ from etcd_members import no_etcd
 from hosts_case import on_several_hosts, without_copies
 
 BAD_INPUT = 2
+GRACE_S = 60  # in which a root may come back
 EPOCHS = 40  # of 63 steps: the job lasts until its pauses end
 NO_RESTARTS, ANY_RESTARTS = {"intensity": 0}, {"intensity": 1000}  # with 0 the first restart that counts ends the job
 
@@ -201,6 +202,67 @@ class two_hosts_of_a_job_without_a_log(two_hosts):
     log = "snapshots"
 
 
+class one_of_two_hosts(drains):
+    """There is no host for copies while it is drained."""
+
+    host_count, ps_shards = 2, 2
+    WORDS = "no copies while beta is drained"
+
+    def wait_for_copies(self, job, hosts):
+        job.wait_for(lambda status: [self.roles(status, "keeper")[shard].get("store", {}).get("host") for shard in (0, 1)] == hosts,
+                     f"the copies are on {hosts}")
+        self.wait_until_all_whole(job)
+
+    def test_is_emptied_without_copies_which_are_whole_again_when_that_is_undone(self):
+        job, spec = self.begin()
+        self.assertEqual({"ps_shard", "keeper", "worker"}, set(self.roles_there(job)))
+        code, told, complaint = self.drain(job, "--wait")
+        self.assertEqual(code, 0, complaint)
+        for line in told.splitlines():
+            self.assertIn(self.WORDS, line)
+        self.assertEqual(self.roles_on(self.name), [])
+        self.assertEqual(self.state_of(job), "drained")
+        self.assertIn(self.WORDS, job.ask("status")[1])
+        for event in ("host-draining", "host-drained"):
+            self.assertIn(self.WORDS, job.events(event)[0]["text"])
+        status = job.try_status()
+        self.assertEqual({role["store"]["host"] for role in self.roles(status, "ps_shard").values()}, {"alpha"})
+        self.assertEqual([host.get("without_copies") for host in status["hosts"]], [None, True])
+        self.assertEqual(self.drain(job, "--undo")[0], 0)
+        self.wait_for_copies(job, ["beta", "beta"])
+        self.assertNotIn("no copies", job.ask("status")[1])
+        self.assertEqual(self.expect_undisturbed(job, spec)["steps_redone"], 0)
+
+    def test_may_be_switched_off_and_is_started_again_with_an_empty_disk_when_that_is_undone(self):
+        job, spec = self.begin()
+        self.drain_and_wait(job)
+        self.switch_off(self.name)
+        wait_until(lambda: job.events("host-left"), "it is told that the host has gone")
+        self.hosts.folder_of(self.name).mkdir()
+        self.hosts.set_link(self.name, "up")
+        self.assertEqual(self.drain(job, "--undo")[0], 0)
+        self.wait_for_copies(job, ["beta", "beta"])
+        self.expect_undisturbed(job, spec)
+
+    def test_is_refused_where_copies_were_asked_for(self):
+        spec = self.small_job(epochs=EPOCHS, ps_shards=self.ps_shards, restart=NO_RESTARTS)
+        spec["durability"] = {"log": self.log, "replicas": 2}
+        job = self.start(spec)
+        self.addCleanup(job.__exit__)
+        job.wait_until_all_run()
+        code, told, complaint = self.drain(job)
+        self.assertEqual((code, told), (BAD_INPUT, ""), complaint)
+        for word in ("the job has host alpha alone", "dlrun token", "durability.replicas=auto", "durability.replicas=1"):
+            self.assertIn(word, complaint)
+        self.assertEqual(job.events("host-draining"), [])
+        self.pauses.end()
+        job.expect_complete()
+
+
+class one_of_two_hosts_of_a_job_without_a_log(one_of_two_hosts):
+    log = "snapshots"
+
+
 class the_wait(drains):
     def test_ends_by_ctrl_c_and_leaves_the_drain_going(self):
         job, spec = self.begin()
@@ -224,6 +286,46 @@ class the_wait(drains):
         self.assertEqual(waiting.returncode, 1)
         self.assertIn("is in use again", complaint)
         self.expect_undisturbed(job, spec)
+
+
+class a_root_that_comes_back(drains):
+    """It had kept which hosts are to be empty."""
+
+    def begin_and_drain(self):
+        return self.begin(restart=ANY_RESTARTS, orphan_grace_s=GRACE_S)
+
+    def kill_root(self, job):
+        job.root.kill()
+        job.root.wait()
+        wait_until(lambda: not self.hosts.processes(self.hosts.names[0]), "nothing runs on the root's host")
+
+    def resume(self, job):
+        job.resume(options=["--hosts", str(self.list)])
+
+    def test_goes_on_with_a_drain(self):
+        job, spec = self.begin_and_drain()
+        with job.held_from_step(STEP):  # no worker leaves: what it keeps is not committed
+            self.assertEqual(self.drain(job)[0], 0)
+            self.assertEqual(self.state_of(job), "draining")
+            self.kill_root(job)
+        self.resume(job)
+        wait_until(lambda: job.events("host-drained"), "it is drained")
+        self.assertEqual(self.roles_on(self.name), [])
+        self.expect_same_bits(job, spec, may_redo=True)
+
+    def test_waits_for_no_host_that_was_drained_and_is_off(self):
+        job, spec = self.begin_and_drain()
+        self.drain_and_wait(job)
+        self.kill_root(job)
+        self.hosts.kill_all(self.name)
+        self.resume(job)
+        job.wait_for(all_run, "it goes on without that host")
+        self.assertEqual(self.state_of(job), "drained")
+        self.assertEqual(self.hosts.processes(self.name), [], "nobody starts its agent")
+        self.assertIn("beta is drained", job.ask("explain")[1])
+        self.assertEqual(self.drain(job, "--undo")[0], 0)
+        wait_until(lambda: self.state_of(job) == "there", "it is used again")
+        self.expect_same_bits(job, spec, may_redo=True)
 
 
 class the_coordinator(drains):
@@ -271,7 +373,6 @@ class is_refused(drains):
             self.assertIn("there is no host \ufffd", status_of(job.run_dir, word + b" \xff"))
         self.assertEqual(self.drain(job)[0], 0)
         self.expect_refused(self.drain(job), "already", "--undo")
-        self.expect_refused(self.drain(job, host="gamma"), "the job has host alpha alone", "dlrun token")
         self.drain_and_wait(job)
         self.expect_undisturbed(job, spec)
         self.expect_refused(self.drain(job), "is over", "nothing left")
@@ -280,7 +381,7 @@ class is_refused(drains):
         job = self.start(spec := without_copies(self.small_job(epochs=EPOCHS, restart=NO_RESTARTS)))
         self.addCleanup(job.__exit__)
         job.wait_until_all_run()
-        self.expect_refused(self.drain(job), "has the only store of ps_shard 1", "durability.replicas=2")
+        self.expect_refused(self.drain(job), "has the only store of ps_shard 1", "durability.replicas=auto")
         self.assertEqual(job.events("host-draining"), [])
         self.drain_and_wait(job, host="gamma")
         self.expect_undisturbed(job, spec)

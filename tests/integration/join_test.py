@@ -82,6 +82,7 @@ class waits_for_hosts(lets_hosts_join):
             self.assertIn(f"dlrun token {job.run_dir}", job.output())
             status = job.wait_for(lambda status: status["status"] == "waiting", "it waits")
             self.assertEqual([role for role in status["roles"] if role["pid"] and role["role"] == "worker"], [])
+            self.assertIn("waiting for more hosts: 1 of 3 hosts are there", job.ask("status")[1])
             self.assertIn("hosts: alpha", job.ask("status")[1])
             self.assertIn("it waits for its hosts", job.ask("scale", "--workers", "2")[2])
             self.assertIn("no role has had a place yet", job.ask("explain")[1])

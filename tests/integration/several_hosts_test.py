@@ -4,6 +4,7 @@ import json
 import os
 import shutil
 import signal
+import time
 
 import cut_connections
 import small_data
@@ -264,6 +265,9 @@ class waits_for_a_host_that_does_not_come(on_several_hosts):
             job.wait_for(lambda status: {"name": "beta", "state": "starting"} in status["hosts"], "it is asked while it waits")
             job.wait_for_output("no word from the agents of these hosts: beta")
             self.assertIn("beta (starting)", job.ask("status")[1])
+            self.assertIn(": waiting for hosts: beta\n", job.ask("status")[1])
+            status = job.try_status()
+            self.assertEqual((status["status"], status["waits_for"]), ("waiting", "hosts: beta"))
             self.assertIn("no role has had a place yet", job.ask("explain")[1])
             for words in (["drain", "gamma"], ["scale", "--workers", "2"]):
                 code, _, complaint = job.ask(*words)
@@ -324,6 +328,29 @@ class is_refused(on_several_hosts):
         (self.hosts.folder_of("gamma") / "run" / "thesis.tex").touch()
         with self.start(self.small_job()) as job:
             self.expect_refused(job, "host gamma", str(self.hosts.folder_of("gamma") / "run"))
+
+    def start_beta_by(self, words):
+        """A start command that first does this on beta."""
+        script = f'[ "$0" != beta ] || {{ {words}; }}; exec ip netns exec {self.hosts.prefix}$0 "$@"'
+        return self.rewrite(lambda content: content.update(start=["sh", "-c", script, "{host}"]))
+
+    def test_a_host_where_a_process_may_open_too_few_files(self):
+        with self.start(self.small_job(), hosts=self.start_beta_by("ulimit -n 60")) as job:
+            self.expect_refused(job, "host beta: a process may have 60 files open here", "raise the limit (ulimit -n ")
+
+    def test_a_host_whose_start_command_ends_with_what_is_no_text(self):
+        with self.start(self.small_job(), hosts=self.start_beta_by(r"printf '\033[2J\377'; exit 7")) as job:
+            self.expect_refused(job, "the agent of host beta exited with code 7: \\x1b[2J\\xff")
+
+    def test_a_host_whose_start_command_prints_without_end_at_once_when_the_wait_is_interrupted(self):
+        with self.start(self.small_job(), hosts=self.start_beta_by("exec yes")) as job:
+            log = job.run_dir / "logs" / "host-beta.log"
+            wait_until(lambda: log.exists() and b"bytes are left out" in log.read_bytes(), "its log is shortened")
+            began = time.monotonic()
+            job.root.send_signal(signal.SIGINT)
+            self.assertEqual(job.wait_end(), INTERRUPTED, job.output())
+            self.assertLess(time.monotonic() - began, 10)
+        self.expect_nobody_left()
 
     def test_a_host_on_which_the_program_is_missing(self):
         changed = self.rewrite(lambda content: content.update(program="/nowhere/dlrun"))

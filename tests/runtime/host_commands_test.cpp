@@ -1,5 +1,6 @@
 #include "runtime/host_commands.hpp"
 
+#include "runtime/command_log.hpp"
 #include "tests/actors/told.hpp"
 #include "tests/data/files.hpp"
 
@@ -59,6 +60,25 @@ TEST_F(host_commands_test, do_not_tell_the_words_of_an_earlier_start) {
   const auto all = commands("exit 3");
   all->run("beta", [this](const std::string& why) { told.add(why); });
   EXPECT_EQ(told.wait_for("exited"), "exited with code 3");
+}
+
+/// The end of the run would have to read it.
+TEST_F(host_commands_test, keep_the_log_of_one_that_prints_without_end_short) {
+  const auto all = commands("echo first; exec yes");
+  all->run("beta", [this](const std::string& why) { told.add(why); });
+  const auto log = folder.path() / "logs/host-beta.log";
+  while (content("logs/host-beta.log").find("bytes are left out") == std::string::npos)
+    std::this_thread::yield();
+  all->kill("beta");
+  EXPECT_THAT(told.wait_for("was killed"), testing::EndsWith(": y"));
+  EXPECT_LE(std::filesystem::file_size(log), command_log_bytes_max);
+  EXPECT_TRUE(content("logs/host-beta.log").starts_with("first\n"));
+}
+
+TEST_F(host_commands_test, escape_what_is_no_text_in_the_last_words) {
+  const auto all = commands(R"(printf 'a\033[2J\377\000b'; exit 2)");
+  all->run("beta", [this](const std::string& why) { told.add(why); });
+  EXPECT_EQ(told.wait_for("exited"), R"(exited with code 2: a\x1b[2J\xff\x00b)");
 }
 
 TEST_F(host_commands_test, kill_the_one_that_is_named) {

@@ -16,7 +16,9 @@ namespace {
 namespace fs = std::filesystem;
 using testing::HasSubstr;
 
-constexpr auto own_mark = "00000000000000ab\n";
+constexpr auto own_number = "00000000000000ab\n";
+const auto own_mark =
+    own_number + std::string{R"({"host":"beta","root":"alpha","run_dir":"/runs/iris"})"} + "\n";
 
 /// No file takes a byte while it lives, as on a full disk.
 class no_room {
@@ -44,6 +46,8 @@ protected:
   bootstrap::HostBundle bundle() const {
     bootstrap::HostBundle made;
     made.set_host("beta");
+    made.set_root("alpha");
+    made.set_root_dir("/runs/iris");
     made.set_folder(path.string());
     made.mutable_record()->set_run(0xab);
     return made;
@@ -105,6 +109,18 @@ TEST_F(host_folder_test, with_the_beginning_of_a_mark_alone_is_nobodys) {
     ASSERT_TRUE(host_folder::take(bundle())) << torn;
     EXPECT_EQ(mark(), own_mark);
     fs::remove_all(path);
+  }
+}
+
+/// As an earlier version wrote it, as it is torn behind the number, and after the root has moved.
+TEST_F(host_folder_test, of_this_run_is_taken_whatever_else_its_mark_says_and_says_where_the_root_is) {
+  for (const auto* rest :
+       {"", "{\"host\":", "{\"host\":\"beta\",\"root\":\"gamma\",\"run_dir\":\"/old\"}\n"}) {
+    write("run.id", own_number + std::string{rest});
+    write("ps_shard-1", "");
+    ASSERT_TRUE(host_folder::take(bundle())) << rest;
+    EXPECT_EQ(mark(), own_mark) << rest;
+    EXPECT_TRUE(fs::exists(path / "ps_shard-1"));
   }
 }
 

@@ -132,6 +132,13 @@ protected:
                              const std::vector<std::string>& overrides = {}) {
     return prepare_resumption(small.run_dir(), {.overrides = overrides}, hosts);
   }
+  /// Its hosts are there, and it goes on.
+  void go_on(const resumption& made) const {
+    auto record = *read_record(small.run_dir()).value();
+    made.change->of_record(record);
+    EXPECT_TRUE(write_record(small.run_dir(), record));
+    EXPECT_TRUE(made.change->of_files());
+  }
   /// What the folder says: the last revision, and the number of the newest start.
   std::string kept() const {
     const auto record = read_record(small.run_dir());
@@ -154,6 +161,8 @@ TEST_F(settled_replicas, of_several_hosts_become_one_on_one_host_and_two_again_l
     const auto alone = resumed(std::nullopt);
     ASSERT_TRUE(alone) << alone.error().message;
     EXPECT_EQ(alone->job->spec.durability().replicas(), "1");
+    EXPECT_EQ(kept(), "auto, 2") << "its hosts may not come";
+    go_on(*alone);
     EXPECT_EQ(kept(), "auto, 1");
     EXPECT_FALSE(alone->is_same_job);
     ASSERT_TRUE(alone->replicas);
@@ -169,6 +178,7 @@ TEST_F(settled_replicas, of_several_hosts_become_one_on_one_host_and_two_again_l
   const auto again = resumed(plan_of(2));
   ASSERT_TRUE(again) << again.error().message;
   EXPECT_EQ(again->job->spec.durability().replicas(), "2");
+  go_on(*again);
   EXPECT_EQ(kept(), "auto, 2");
   EXPECT_FALSE(again->is_same_job) << "what an earlier root started has no copies";
   EXPECT_THAT(again->replicas->reason, testing::EndsWith("; before it was 1"));
@@ -193,6 +203,7 @@ TEST_F(settled_replicas, that_were_asked_for_are_refused_on_one_host_and_nothing
   EXPECT_EQ(kept(), "2, 2");
   const auto alone = resumed(std::nullopt, {"durability.replicas=auto"});
   ASSERT_TRUE(alone) << alone.error().message;
+  go_on(*alone);
   EXPECT_EQ(kept(), "auto, 1");
 }
 

@@ -53,6 +53,25 @@ TEST_F(root_secrets_test, know_the_roots_that_ran_the_job_as_it_is_now) {
   EXPECT_FALSE(std::filesystem::exists(file));
 }
 
+/// Whenever it dies, no root takes over what ran another job than the one that is written.
+TEST_F(root_secrets_test, a_root_that_changes_the_job_is_kept_once_the_change_is_written) {
+  using roots = std::set<std::uint64_t>;
+  auto first = root_secrets::take(folder.path()).value();
+  first.note_root(1, false);
+  ASSERT_TRUE(first.keep("name@127.0.0.1:4711", first.start_beats("127.0.0.1").value()));
+  auto next = root_secrets::take(folder.path()).value();
+  const auto kept = [&] { return root_secrets::take(folder.path()).value().roots_of_same_job(); };
+  ASSERT_TRUE(next.keep("name@127.0.0.1:4711", next.start_beats("127.0.0.1").value()));
+  EXPECT_EQ(kept(), roots{1}) << "nothing is changed yet";
+  EXPECT_FALSE(next.change_job(2, [&]() -> result<void> {
+    EXPECT_EQ(kept(), roots{});
+    return fail(error_code::system, "the disk is full");
+  }));
+  EXPECT_EQ(kept(), roots{});
+  EXPECT_TRUE(next.change_job(2, [] { return result<void>{}; }));
+  EXPECT_EQ(kept(), roots{2});
+}
+
 TEST_F(root_secrets_test, the_next_root_is_who_the_first_one_was) {
   const auto first = keep();
   EXPECT_FALSE(first.are_found());

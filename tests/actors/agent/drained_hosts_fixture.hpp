@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <map>
+#include <utility>
 
 namespace dlrun::agent::test_drains {
 
@@ -19,20 +21,50 @@ using protocol::stop_how;
 using protocol::worker_role;
 
 inline constexpr role_name coordinator{role_kind::coordinator, 0};
+inline constexpr auto shard0 = ps_shard_role({0});
+inline constexpr auto shard1 = ps_shard_role({1});
+inline constexpr auto keeper0 = keeper_role({0});
+inline constexpr auto keeper1 = keeper_role({1});
 
 struct job_options {
   bool keeps_copies = true;
   bool coordinator_moves = false;
   std::uint32_t workers = 3;
+  bool copies_may_wait = false;
+  protocol::planted_bug bug = protocol::planted_bug::none;
+};
+
+/// What the stores of PS shards hold.
+struct kept_steps {
+  /// The next step of that PS shard.
+  void commit(std::uint32_t shard, const std::vector<std::string>& hosts) {
+    ++committed[shard];
+    for (const auto& host : hosts) stores[shard][host] = committed[shard];
+  }
+  /// A PS shard starts there.
+  void begin(std::uint32_t shard, const std::string& host) {
+    has_lost_any = has_lost_any || stores[shard][host] < committed[shard];
+  }
+  /// With its disk.
+  void lose(const std::string& host) {
+    for (auto& [shard, there] : stores) there.erase(host);
+  }
+
+  std::map<std::uint32_t, std::uint64_t> committed{};
+  std::map<std::uint32_t, std::map<std::string, std::uint64_t>> stores{}; ///< by host
+  bool has_lost_any = false; ///< a PS shard began from a store that lacks committed steps
 };
 
 /// PS shards 0 and 1, their keepers if there are copies, and workers; alpha is the root's host.
+/// Between two looks each PS shard commits a step, in all stores that count.
 class drained_hosts {
 public:
   explicit drained_hosts(const std::vector<std::string>& others, const job_options& job = {})
-      : places_{"alpha", 1, job.coordinator_moves}
+      : places_{"alpha", 1, job.coordinator_moves, job.copies_may_wait}
       , hosts_{{}, others}
-      , keeps_copies_{job.keeps_copies} {
+      , keeps_copies_{job.keeps_copies}
+      , bug_{job.bug} {
+    drains = host_drains{"alpha", {}, bug_};
     places_.add_host("alpha", 2);
     for (const auto& one : others) come(one);
     start(coordinator);
@@ -45,12 +77,14 @@ public:
 
   void come(const std::string& host) {
     roster_events ignored;
+    if (!hosts_.states().contains(host)) static_cast<void>(hosts_.admit(host, now_)); // by itself
     hosts_.on_joined(host, ++boots_, now_, ignored);
     places_.add_host(host, 2);
   }
   void lose(const std::string& host) {
     hosts_.let_go(host, now_);
     places_.remove_host(host);
+    steps.lose(host);
     const auto before = roles_;
     for (const auto& one : before)
       if (one.incarnation != dlrun::incarnation{} && places_.host_of(one.role) == host) die(one.role);
@@ -64,25 +98,38 @@ public:
   }
   /// The copy on the host of that keeper has all that was committed now.
   void fill(std::uint32_t shard) {
-    if (of(keeper_role({shard})).pid != 0) of(keeper_role({shard})).state = "whole";
+    if (of(keeper_role({shard})).pid == 0) return;
+    of(keeper_role({shard})).state = "whole";
+    commit(shard);
   }
   void fill_all() {
     for (std::uint32_t shard = 0; shard < 2; ++shard) fill(shard);
   }
 
-  void not_asked(const role_name& role) { drains_.not_asked(role); }
+  /// The root is killed, with what ran on its host. The next one takes over the rest, and believes
+  /// of no copy that it is whole before it hears so.
+  void return_root() {
+    drains = host_drains{"alpha", stages(), bug_};
+    const auto before = roles_;
+    for (const auto& one : before) {
+      if (one.role.kind == role_kind::keeper && one.pid != 0) of(one.role).state = "filling";
+      of(one.role).is_leaving = false;
+      if (host_of(one.role) == "alpha") die(one.role);
+    }
+  }
   void end() { is_ending_ = true; }
 
   // ---- the operator
 
   result<void> drain(const std::string& host) {
-    const auto begun = drains_.begin(host, sight());
+    const auto begun = drains.begin(host, sight());
     if (!begun) return tl::unexpected(begun.error());
+    told_ = begun->text;
     places_.set_closed(host, true);
     return {};
   }
   result<void> undo(const std::string& host) {
-    const auto done = drains_.undo(host, sight());
+    const auto done = drains.undo(host, sight());
     if (!done) return tl::unexpected(done.error());
     places_.set_closed(host, false);
     return {};
@@ -97,11 +144,15 @@ public:
     for (std::uint32_t shard = 0; shard < 2; ++shard) // those that wait for a host
       if (host_of(keeper_role({shard})).empty() && places_.can_put(keeper_role({shard})))
         start(keeper_role({shard}));
-    auto steps = drains_.next(sight(), now_);
-    for (const auto& one : steps.events) events_.push_back(one.event);
-    for (const auto& one : steps.departures) of(one.role).is_leaving = true;
+    for (std::uint32_t shard = 0; shard < 2; ++shard) commit(shard);
+    auto made = drains.next(sight(), now_);
+    for (const auto& one : made.events) {
+      events_.push_back(one.event);
+      told_ = one.text;
+    }
+    for (const auto& one : made.departures) of(one.role).is_leaving = true;
     now_ += 100ms;
-    return steps;
+    return made;
   }
   /// Who is told that it stays.
   std::vector<std::string> look_who_stays() {
@@ -109,13 +160,12 @@ public:
     for (const auto& role : step().stays) all.push_back(protocol::to_string(role));
     return all;
   }
-  bool is_idle() const { return drains_.is_idle(); }
   /// It happens at once, until nothing goes any more.
   std::vector<std::string> settle() {
     std::vector<std::string> all;
     int turns = 0;
-    for (auto steps = step(); !steps.departures.empty() && turns < 50; steps = step(), ++turns)
-      for (const auto& one : steps.departures) {
+    for (auto next = step(); !next.departures.empty() && turns < 50; next = step(), ++turns)
+      for (const auto& one : next.departures) {
         all.push_back(describe(one));
         die(one.role);
       }
@@ -127,10 +177,10 @@ public:
 
   std::string host_of(const role_name& role) const { return places_.host_of(role); }
   role_view& of(const role_name& role) { return *std::ranges::find(roles_, role, &role_view::role); }
-  const drain_view& view(const std::string& host) const { return drains_.all().at(host); }
+  const drain_view& view(const std::string& host) const { return drains.all().at(host); }
   std::map<std::string, drain_stage> stages() const {
     std::map<std::string, drain_stage> all;
-    for (const auto& [host, one] : drains_.all()) all[host] = one.stage;
+    for (const auto& [host, one] : drains.all()) all[host] = one.stage;
     return all;
   }
   bool is_drained(const std::string& host) const { return view(host).stage == drain_stage::drained; }
@@ -147,8 +197,12 @@ public:
     });
   }
   const std::vector<std::string>& events() const { return events_; }
+  const std::string& told() const { return told_; } ///< of the newest event
   placement& places() { return places_; }
   void pass(protocol::duration time) { now_ += time; }
+
+  host_drains drains{"alpha"};
+  kept_steps steps{};
 
 private:
   static std::string describe(const departure& what) {
@@ -181,20 +235,48 @@ private:
       places_.put_on_copy({role.index});
     else
       places_.put(role);
-    if (role.kind == role_kind::ps_shard && places_.share_host({role.index}))
-      start(keeper_role({role.index}));
+    if (role.kind != role_kind::ps_shard) return;
+    steps.begin(role.index, host_of(role));
+    if (places_.share_host({role.index})) start(keeper_role({role.index}));
+  }
+  /// The next step, in the store of the PS shard and in its copy, if that is whole.
+  void commit(std::uint32_t shard) {
+    std::vector<std::string> hosts{host_of(ps_shard_role({shard}))};
+    if (is_whole(shard)) hosts.push_back(host_of(keeper_role({shard})));
+    steps.commit(shard, hosts);
   }
 
   placement places_;
   host_roster hosts_;
   bool keeps_copies_;
+  protocol::planted_bug bug_;
   bool is_ending_ = false;
-  host_drains drains_{"alpha"};
   std::vector<role_view> roles_;
   std::vector<std::string> events_;
+  std::string told_;
   protocol::time_point now_{1h};
   std::uint64_t boots_ = 0;
   std::uint64_t starts_ = 0;
+};
+
+/// PS shard 0 is on alpha, 1 on beta; the copies are on gamma. Each has a worker.
+class three_hosts : public testing::Test {
+protected:
+  three_hosts() {
+    job.fill_all();
+    EXPECT_EQ(job.host_of(shard0), "alpha");
+    EXPECT_EQ(job.host_of(shard1), "beta");
+    EXPECT_EQ(job.host_of(keeper0), "gamma");
+    EXPECT_EQ(job.host_of(keeper1), "gamma");
+  }
+  std::string refusal(const result<void>& done) {
+    EXPECT_FALSE(done.has_value());
+    if (done) return "";
+    EXPECT_EQ(done.error().code, error_code::bad_usage);
+    return done.error().message;
+  }
+
+  drained_hosts job{{"beta", "gamma"}};
 };
 
 } // namespace dlrun::agent::test_drains

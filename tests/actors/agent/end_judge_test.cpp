@@ -129,8 +129,9 @@ TEST_F(end_judge_test, one_that_left_uses_no_restart_and_another_follows_unless_
   EXPECT_FALSE(asked.exit.counts);
   EXPECT_TRUE(worker.restart_untold);
   worker.dismissed = true;
-  const auto dismissed = judge.left(worker, third_start, {.cause = "was killed"}, true, 2);
-  EXPECT_EQ(dismissed.event.text, "worker 0 (incarnation 3) has left: 2 workers are wanted; it was killed");
+  const auto dismissed = judge.left(worker, third_start, {.cause = "killed by signal 9"}, true, 2);
+  EXPECT_EQ(dismissed.event.text,
+            "worker 0 (incarnation 3) has left: 2 workers are wanted (killed by signal 9)");
   EXPECT_FALSE(dismissed.exited.replaced);
   EXPECT_FALSE(worker.restart_untold);
 }

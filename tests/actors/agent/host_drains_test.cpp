@@ -1,7 +1,5 @@
-// Hosts that are emptied for maintenance (R37): what goes next, whatever happens meanwhile.
+// Hosts that are emptied for maintenance (R37): what goes next.
 #include "tests/actors/agent/drained_hosts_fixture.hpp"
-
-#include <random>
 
 namespace dlrun::agent::test_drains {
 namespace {
@@ -11,32 +9,6 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Not;
-using testing::UnorderedElementsAre;
-
-constexpr auto shard0 = ps_shard_role({0});
-constexpr auto shard1 = ps_shard_role({1});
-constexpr auto keeper0 = keeper_role({0});
-constexpr auto keeper1 = keeper_role({1});
-
-/// PS shard 0 is on alpha, 1 on beta; the copies are on gamma. Each has a worker.
-class three_hosts : public testing::Test {
-protected:
-  three_hosts() {
-    job.fill_all();
-    EXPECT_EQ(job.host_of(shard0), "alpha");
-    EXPECT_EQ(job.host_of(shard1), "beta");
-    EXPECT_EQ(job.host_of(keeper0), "gamma");
-    EXPECT_EQ(job.host_of(keeper1), "gamma");
-  }
-  std::string refusal(const result<void>& done) {
-    EXPECT_FALSE(done.has_value());
-    if (done) return "";
-    EXPECT_EQ(done.error().code, error_code::bad_usage);
-    return done.error().message;
-  }
-
-  drained_hosts job{{"beta", "gamma"}};
-};
 
 // ---- of a host of a PS shard
 
@@ -251,14 +223,14 @@ TEST_F(three_hosts, a_ps_shard_hears_that_its_drain_is_undone_until_it_says_that
   ASSERT_THAT(job.look(), Contains("ps_shard 1 leaves"));
   EXPECT_THAT(job.look_who_stays(), IsEmpty());
   ASSERT_TRUE(job.undo("beta"));
-  EXPECT_FALSE(job.is_idle());
+  EXPECT_FALSE(job.drains.is_idle());
   for (int told = 0; told < 3; ++told) EXPECT_THAT(job.look_who_stays(), ElementsAre("ps_shard 1"));
   job.pass(2 * host_drains::move_patience);
   EXPECT_THAT(job.look(), IsEmpty()) << "it is not killed any more";
   job.of(shard1).is_leaving = false;
   job.look();
   EXPECT_THAT(job.look_who_stays(), IsEmpty());
-  EXPECT_TRUE(job.is_idle());
+  EXPECT_TRUE(job.drains.is_idle());
 }
 
 TEST_F(three_hosts, so_does_one_whose_copy_is_lost_and_is_asked_again_when_another_is_whole) {
@@ -288,7 +260,7 @@ TEST_F(three_hosts, one_that_has_ended_all_the_same_needs_to_hear_nothing) {
   ASSERT_TRUE(job.undo("beta"));
   job.die(shard1);
   EXPECT_THAT(job.look_who_stays(), IsEmpty());
-  EXPECT_TRUE(job.is_idle());
+  EXPECT_TRUE(job.drains.is_idle());
 }
 
 /// It has no fence for its next start yet, say.
@@ -297,204 +269,10 @@ TEST(a_coordinator, that_could_not_be_asked_is_asked_again_and_not_killed) {
   job.fill_all();
   ASSERT_TRUE(job.drain(job.host_of(coordinator)));
   ASSERT_THAT(job.look(), Contains("coordinator 0 ends"));
-  job.not_asked(coordinator);
+  job.drains.not_asked(coordinator);
   job.pass(host_drains::end_patience);
   EXPECT_THAT(job.look(), Contains("coordinator 0 ends"));
 }
-
-// ---- what goes wrong meanwhile
-
-TEST_F(three_hosts, a_host_that_is_lost_while_it_is_drained_has_nothing_left_to_move) {
-  ASSERT_TRUE(job.drain("beta"));
-  job.lose("beta");
-  EXPECT_EQ(job.host_of(shard1), "gamma") << "its copy";
-  EXPECT_THAT(job.settle(), IsEmpty());
-  EXPECT_FALSE(job.is_drained("beta"));
-  job.fill_all();
-  job.settle();
-  EXPECT_TRUE(job.is_drained("beta"));
-  job.come("beta");
-  EXPECT_THAT(job.settle(), IsEmpty());
-  EXPECT_THAT(job.roles_on("beta"), IsEmpty());
-}
-
-TEST_F(three_hosts, a_copy_that_is_lost_meanwhile_is_waited_for_anew) {
-  ASSERT_TRUE(job.drain("beta"));
-  job.lose("gamma"); // both copies
-  job.settle();
-  EXPECT_EQ(job.host_of(shard1), "beta") << "its store is there";
-  EXPECT_EQ(job.host_of(keeper1), "alpha");
-  job.fill_all();
-  job.settle();
-  EXPECT_EQ(job.host_of(shard1), "alpha");
-}
-
-/// gamma and beta are the last two but the root's, where PS shard 0 is.
-TEST_F(three_hosts, without_another_host_the_copy_stays_there_and_that_is_told) {
-  ASSERT_TRUE(job.drain("gamma"));
-  job.lose("beta"); // PS shard 1 begins from its copy on gamma, which is all that there is
-  job.settle();
-  EXPECT_EQ(job.host_of(shard1), "gamma");
-  EXPECT_EQ(job.host_of(keeper0), "gamma") << "better than none";
-  EXPECT_TRUE(job.view("gamma").needs_a_host);
-  EXPECT_THAT(job.view("gamma").waits_for,
-              HasSubstr("the copy of ps_shard 0, for which there is no other host"));
-  job.fill_all();
-  job.settle();
-  EXPECT_EQ(job.host_of(shard1), "alpha") << "its copy";
-  job.come("beta");
-  job.settle();
-  for (int turn = 0; turn < 3; ++turn) {
-    job.fill_all();
-    job.settle();
-  }
-  EXPECT_TRUE(job.is_drained("gamma"));
-}
-
-TEST_F(three_hosts, once_drained_it_stays_so_when_a_copy_is_lost_elsewhere) {
-  ASSERT_TRUE(job.drain("beta"));
-  job.settle();
-  job.fill_all();
-  job.settle();
-  job.die(keeper0);
-  job.settle();
-  EXPECT_TRUE(job.is_drained("beta"));
-}
-
-TEST(a_drained_host, is_drained_anew_when_a_ps_shard_has_to_start_there) {
-  drained_hosts job{{"beta", "gamma", "delta"}};
-  job.fill_all();
-  const auto host = job.host_of(keeper0);
-  ASSERT_TRUE(job.drain(host));
-  for (int turn = 0; turn < 3; ++turn) {
-    job.settle();
-    job.fill_all();
-  }
-  job.settle();
-  ASSERT_TRUE(job.is_drained(host));
-  job.places().keep(shard0, host, "no other host in reach has a store");
-  job.settle();
-  EXPECT_EQ(job.events().back(), "host-draining");
-  EXPECT_EQ(job.view(host).stage, drain_stage::draining);
-}
-
-// ---- several, and undone
-
-TEST(two_drains, empty_both_hosts_through_the_copies_on_the_others) {
-  drained_hosts job{{"beta", "gamma", "delta"}};
-  job.fill_all();
-  const auto first = job.host_of(shard1);
-  const auto second = job.host_of(keeper1);
-  ASSERT_TRUE(job.drain(first));
-  ASSERT_TRUE(job.drain(second));
-  EXPECT_THAT(job.settle(), Not(Contains("ps_shard 1 leaves")))
-      << "its copy is on a host that is drained, too";
-  for (int turn = 0; turn < 6; ++turn) {
-    job.fill_all();
-    job.settle();
-  }
-  for (const auto& host : {first, second}) {
-    EXPECT_TRUE(job.is_drained(host)) << host << ": " << job.view(host).waits_for;
-    EXPECT_THAT(job.roles_on(host), IsEmpty());
-  }
-}
-
-TEST_F(three_hosts, undone_nothing_more_leaves_and_it_is_used_again) {
-  ASSERT_TRUE(job.drain("gamma"));
-  job.settle(); // one copy is given up
-  ASSERT_TRUE(job.undo("gamma"));
-  EXPECT_THAT(job.settle(), IsEmpty());
-  EXPECT_EQ(job.host_of(keeper1), "gamma");
-  job.die(keeper1);
-  EXPECT_EQ(job.host_of(keeper1), "gamma");
-}
-
-// ---- refused
-
-TEST_F(three_hosts, what_cannot_be_drained_is_refused_with_the_reason_and_the_way_out) {
-  EXPECT_THAT(refusal(job.drain("delta")), HasSubstr("its hosts are alpha, beta, gamma"));
-  EXPECT_THAT(refusal(job.drain("alpha")), HasSubstr("'dlrun resume --hosts'"));
-  ASSERT_TRUE(job.drain("beta"));
-  EXPECT_THAT(refusal(job.drain("beta")), HasSubstr("is draining already"));
-  EXPECT_THAT(refusal(job.drain("gamma")), HasSubstr("the job has host alpha alone"));
-  EXPECT_THAT(refusal(job.undo("gamma")), HasSubstr("is not being drained"));
-  EXPECT_THAT(refusal(job.undo("delta")), HasSubstr("there is no host delta"));
-}
-
-TEST_F(three_hosts, while_the_job_ends_nothing_moves_any_more) {
-  job.end();
-  EXPECT_EQ(refusal(job.drain("beta")), "the job is ending");
-}
-
-TEST(without_copies, a_host_with_a_ps_shard_is_refused_and_one_without_is_drained) {
-  drained_hosts job{{"beta", "gamma"}, {.keeps_copies = false}};
-  const auto refused = job.drain("beta");
-  ASSERT_FALSE(refused);
-  EXPECT_THAT(refused.error().message, HasSubstr("has the only store of ps_shard 1"));
-  EXPECT_THAT(refused.error().message, HasSubstr("durability.replicas=2"));
-  ASSERT_TRUE(job.drain("gamma"));
-  job.settle();
-  EXPECT_TRUE(job.is_drained("gamma"));
-}
-
-// ---- whatever happens
-
-/// Hosts are lost while all copies are whole and come back, roles die, drains begin and are undone,
-/// in any order: when that is over every host that is still to be empty gets so, and none was
-/// called drained that had a role, or the only whole copy.
-class any_faults : public testing::TestWithParam<unsigned> {
-protected:
-  static inline const std::vector<std::string> others{"beta", "gamma", "delta", "epsilon"};
-
-  unsigned any(unsigned below) { return std::uniform_int_distribution<unsigned>{0, below - 1}(source); }
-  const std::string& any_host() { return others[any(4)]; }
-  void disturb() {
-    const auto& host = any_host();
-    switch (any(7)) {
-    case 0: static_cast<void>(job.drain(host)); break;
-    case 1: static_cast<void>(job.undo(host)); break;
-    case 2: job.die(any(2) ? ps_shard_role({any(2)}) : keeper_role({any(2)})); break;
-    case 3: job.die(any(2) ? worker_role({any(3)}) : coordinator); break;
-    case 4:
-      if (!job.places().has_host(host))
-        job.come(host);
-      else if (job.are_all_whole())
-        job.lose(host);
-      break;
-    default: job.fill(any(2));
-    }
-  }
-
-  std::mt19937 source{GetParam()};
-  drained_hosts job{others, {.coordinator_moves = true}};
-};
-
-TEST_P(any_faults, hosts_get_empty_in_the_end_and_none_is_called_drained_before) {
-  const auto expect_sound = [&](const drain_steps& steps) {
-    for (const auto& [host, stage] : steps.changes)
-      if (stage == drain_stage::drained) {
-        EXPECT_THAT(job.roles_on(host), IsEmpty()) << host;
-        EXPECT_TRUE(job.are_all_whole()) << host;
-      }
-    for (const auto& one : steps.departures) job.die(one.role);
-  };
-  for (int turn = 0; turn < 200; ++turn) {
-    disturb();
-    expect_sound(job.step());
-  }
-  for (const auto& host : others)
-    if (!job.places().has_host(host)) job.come(host);
-  for (int turn = 0; turn < 20; ++turn) {
-    job.fill_all();
-    expect_sound(job.step());
-  }
-  for (const auto& [host, stage] : job.stages()) {
-    EXPECT_EQ(stage, drain_stage::drained) << host << ": " << job.view(host).waits_for;
-    EXPECT_THAT(job.roles_on(host), IsEmpty()) << host;
-  }
-}
-
-INSTANTIATE_TEST_SUITE_P(seeds, any_faults, testing::Range(1U, 201U));
 
 } // namespace
 } // namespace dlrun::agent::test_drains

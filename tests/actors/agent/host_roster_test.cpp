@@ -234,6 +234,33 @@ TEST_F(host_roster_test, starts_nobody_any_more_when_it_is_closed) {
   EXPECT_THAT(join(9), HasSubstr("over"));
 }
 
+/// R37: an earlier root had kept that it is drained.
+TEST(drained_roster, starts_no_agent_and_waits_for_none_before_the_drain_is_undone) {
+  const protocol::time_point now{1h};
+  host_roster roster{{}, {"beta"}};
+  EXPECT_THAT(roster.set_drained("beta", true, now), IsEmpty());
+  EXPECT_THAT(roster.start(now), IsEmpty());
+  EXPECT_THAT(roster.missing(), IsEmpty());
+  EXPECT_THAT(roster.on_their_way(), IsEmpty());
+  EXPECT_FALSE(roster.is_expected("beta"));
+  EXPECT_EQ(roster.drained_away(), 1U);
+  EXPECT_THAT(roster.tick(now + 60s), IsEmpty());
+  EXPECT_EQ(test::the_only<run_command>(roster.set_drained("beta", false, now + 60s)).host, "beta");
+  EXPECT_EQ(roster.missing().size(), 1U);
+}
+
+TEST(drained_roster, lets_an_agent_in_that_is_still_there) {
+  const protocol::time_point now{1h};
+  host_roster roster{{}, {"beta"}};
+  roster.set_drained("beta", true, now);
+  roster.start(now);
+  roster_events events;
+  EXPECT_EQ(roster.on_joined("beta", 7, now, events), "");
+  EXPECT_EQ(roster.drained_away(), 0U);
+  const auto lost = roster.on_sighting("beta", 7, {sight::silent, 800ms}, now + 1s);
+  EXPECT_TRUE(test::the_only<host_lost>(lost).left) << "its end is no loss";
+}
+
 class reattaching_roster_test : public testing::Test {
 protected:
   static host_rules rules() {

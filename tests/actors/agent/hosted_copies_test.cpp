@@ -42,6 +42,20 @@ TEST(placement_of_keepers, takes_another_host_than_that_of_the_ps_shard_or_none)
   EXPECT_TRUE(hosts.can_put(keeper_role(shard1)));
 }
 
+/// R37: a drained host is better than none, unless copies may wait.
+TEST(placement_of_keepers, stays_on_a_closed_host_where_no_other_is_in_use_unless_it_may_wait) {
+  for (const bool may_wait : {false, true}) {
+    placement hosts{"alpha", 1, false, may_wait};
+    for (const auto* name : {"alpha", "beta"}) hosts.add_host(name, 2);
+    hosts.put(ps_shard_role(shard0));
+    ASSERT_EQ(hosts.put(keeper_role(shard0)).host, "beta");
+    hosts.set_closed("beta", true);
+    EXPECT_EQ(hosts.can_put(keeper_role(shard0)), !may_wait);
+    hosts.set_closed("beta", false);
+    EXPECT_TRUE(hosts.can_put(keeper_role(shard0)));
+  }
+}
+
 TEST(placement_of_keepers, the_ps_shard_goes_to_the_copy_when_its_host_is_lost_and_the_keeper_elsewhere) {
   auto hosts = three_hosts_for_copies();
   hosts.put(keeper_role(shard1));

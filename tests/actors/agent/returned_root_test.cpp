@@ -77,6 +77,29 @@ TEST_F(returned_root_test, lets_no_agent_in_whose_root_ran_another_job) {
   EXPECT_THAT(take_over(), testing::ElementsAre(worker));
 }
 
+/// R37: nothing starts there, and a job of three hosts begins without it.
+TEST(returned_root_of_a_drained_host, begins_without_it) {
+  const protocol::time_point now{1h};
+  hosted_roles roles{{.root = "alpha",
+                      .root_cpus = 2,
+                      .hosts = {{"beta", 0}, {"gamma", 0}},
+                      .drains = {{"beta", drain_stage::drained}},
+                      .joining = {.root = "alpha", .hosts_min = 3},
+                      .root_process = 5}};
+  const auto begun = all_of<run_command>(roles.begin(now));
+  ASSERT_EQ(begun.size(), 1U);
+  EXPECT_EQ(begun[0].host, "gamma");
+  std::string refused;
+  roles.on_joined({.host = "gamma", .boot = 8, .pid = 100, .cpus = 2, .root = 5}, now, refused);
+  EXPECT_EQ(refused, "");
+  EXPECT_THAT(roles.roster().missing(), IsEmpty());
+  EXPECT_EQ(roles.awaited(), "");
+  EXPECT_FALSE(roles.places().is_open("beta"));
+  const auto undone = all_of<run_command>(roles.set_drain("beta", drain_stage::none, now));
+  ASSERT_EQ(undone.size(), 1U);
+  EXPECT_EQ(undone[0].host, "beta");
+}
+
 TEST_F(returned_root_test, leaves_out_what_has_ended_and_whose_host_is_lost) {
   join(there("beta", 7, {worker}));
   join(there("gamma", 8, {shard}));

@@ -1,5 +1,6 @@
 #include "actors/coordinator/job_report.hpp"
 
+#include "actors/coordinator/coordinator_reports.hpp"
 #include "actors/protocol/bit_patterns.hpp"
 #include "tests/actors/small_job.hpp"
 
@@ -274,6 +275,19 @@ TEST_F(job_report_test, slots_that_were_left_out_are_named_with_the_reason) {
   EXPECT_EQ(parked[1].records, 1U);
   EXPECT_EQ(parked[1].skip, "5:0:1");
   EXPECT_EQ(parked[1].reason, "its worker died on it again and again");
+}
+
+/// A coordinator may be on another host, whose folder nobody resumes.
+TEST(words_for_people, name_the_run_folder_and_the_command_of_the_root) {
+  common::job_facts facts = *test::small_job("/var/tmp/host-beta");
+  protocol::divergence what;
+  what.text = "the loss is nan";
+  const auto told = [&] { return describe(what, facts, protocol::version_set{}); };
+  EXPECT_THAT(told(), testing::HasSubstr("'dlrun resume /var/tmp/host-beta --from STEP"));
+  facts.root_dir = "/runs/iris";
+  facts.has_hosts = true;
+  EXPECT_THAT(told(), testing::HasSubstr("'dlrun resume /runs/iris --hosts FILE --from STEP"));
+  EXPECT_EQ(facts.resume_command(), "dlrun resume /runs/iris --hosts FILE");
 }
 
 } // namespace

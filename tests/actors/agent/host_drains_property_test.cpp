@@ -1,0 +1,167 @@
+// Whatever happens to hosts that are emptied (R37); built once more with planted bugs.
+#include "tests/actors/agent/drained_hosts_fixture.hpp"
+
+#include <fmt/format.h>
+#include <random>
+#include <set>
+#include <utility>
+
+namespace dlrun::agent::test_drains {
+namespace {
+
+constexpr unsigned seeds = 200;
+
+struct wild_job {
+  std::vector<std::string> others;
+  bool copies_may_wait = false;
+  protocol::planted_bug bug = protocol::planted_bug::none;
+};
+
+/// Hosts are lost, while all copies are whole or when they are drained, and come back; roles and
+/// the root die; drains begin and are undone; in any order. When that is over every host that is
+/// still to be empty gets so. Once all drains are undone all copies are whole again.
+class played_drains {
+public:
+  played_drains(unsigned seed, wild_job what)
+      : source_{seed}
+      , what_{std::move(what)}
+      , job_{what_.others,
+             {.coordinator_moves = true, .copies_may_wait = what_.copies_may_wait, .bug = what_.bug}} {}
+
+  /// @returns what was wrong; "" when nothing was
+  std::string run() {
+    for (int turn = 0; turn < 200; ++turn) {
+      for (unsigned at_once = 1 + any(3); at_once > 0; --at_once) disturb();
+      carry_out(job_.step());
+    }
+    for (const auto& host : what_.others)
+      if (!job_.places().has_host(host)) job_.come(host);
+    calm_down();
+    for (const auto& host : wanted_)
+      if (!job_.stages().contains(host))
+        note(fmt::format("that {} is to be drained is forgotten", host));
+      else if (!job_.is_drained(host))
+        note(fmt::format("{} is not drained: {}", host, job_.view(host).waits_for));
+    for (const auto& [host, stage] : job_.stages()) {
+      if (!job_.roles_on(host).empty()) note(fmt::format("{} is not empty", host));
+      static_cast<void>(job_.undo(host));
+    }
+    calm_down();
+    if (!job_.are_all_whole()) note("with all hosts in use a copy is missing");
+    return wrong_;
+  }
+
+private:
+  unsigned any(unsigned below) { return std::uniform_int_distribution<unsigned>{0, below - 1}(source_); }
+
+  void note(const std::string& wrong) {
+    if (wrong_.empty()) wrong_ = wrong;
+  }
+  void disturb() {
+    const auto& host = what_.others[any(static_cast<unsigned>(what_.others.size()))];
+    switch (any(15)) {
+    case 0:
+    case 1:
+      if (job_.drain(host)) wanted_.insert(host);
+      break;
+    case 2:
+    case 3:
+      if (job_.undo(host)) wanted_.erase(host);
+      break;
+    case 4: job_.return_root(); break;
+    case 5:
+    case 6: job_.die(any(2) ? ps_shard_role({any(2)}) : keeper_role({any(2)})); break;
+    case 7:
+    case 8: job_.die(any(2) ? worker_role({any(3)}) : coordinator); break;
+    case 9:
+    case 10:
+      if (!job_.places().has_host(host))
+        job_.come(host);
+      else if (job_.are_all_whole() || (job_.stages().contains(host) && job_.is_drained(host)))
+        job_.lose(host);
+      break;
+    default: job_.fill(any(2));
+    }
+    if (job_.steps.has_lost_any) note("a PS shard began from a store that lacks committed steps");
+  }
+  void calm_down() {
+    for (int turn = 0; turn < 20; ++turn) {
+      job_.fill_all();
+      carry_out(job_.step());
+    }
+    job_.fill_all();
+  }
+  bool is_missed(std::uint32_t shard) {
+    const auto& keeper = job_.of(keeper_role({shard}));
+    const bool is_whole = keeper.pid != 0 && keeper.state == "whole";
+    const bool may_wait = what_.copies_may_wait && !job_.places().has_open_host_for_copy({shard});
+    return !is_whole && !may_wait;
+  }
+  void carry_out(const drain_steps& steps) {
+    for (const auto& [host, stage] : steps.changes) {
+      if (stage != drain_stage::drained) continue;
+      if (!job_.roles_on(host).empty()) note(fmt::format("{} is called drained, and has a role", host));
+      if (is_missed(0) || is_missed(1))
+        note(fmt::format("{} is called drained before a copy is whole", host));
+    }
+    for (const auto& one : steps.departures) carry_out(one.role);
+  }
+  void carry_out(const role_name& role) {
+    const auto before = job_.host_of(role);
+    const bool is_kept = role.kind == role_kind::keeper && !what_.copies_may_wait;
+    if (is_kept && !job_.places().has_open_host_for_copy({role.index}))
+      note("a copy that was asked for is given up, and there is no host for another");
+    job_.die(role);
+    if (role.kind == role_kind::ps_shard && job_.host_of(role) == before)
+      note("a PS shard has left, and starts where it was");
+    if (job_.steps.has_lost_any) note("a PS shard began from a store that lacks committed steps");
+  }
+
+  std::mt19937 source_;
+  std::set<std::string> wanted_; ///< to be empty
+  wild_job what_;
+  drained_hosts job_;
+  std::string wrong_;
+};
+
+const std::vector<wild_job> wild_jobs{{{"beta", "gamma", "delta", "epsilon"}, false},
+                                      {{"beta", "gamma"}, false},
+                                      {{"beta", "gamma", "delta", "epsilon"}, true},
+                                      {{"beta", "gamma"}, true},
+                                      {{"beta"}, true}};
+
+#ifndef DLRUN_PLANTED_BUGS
+TEST(drained_hosts_whatever_happens, get_empty_in_the_end_and_none_is_called_drained_before) {
+  for (const auto& job : wild_jobs)
+    for (unsigned seed = 1; seed <= seeds; ++seed) {
+      const auto wrong = played_drains{seed, job}.run();
+      ASSERT_EQ(wrong, "") << "seed " << seed << ", " << job.others.size() << " other hosts, copies "
+                           << (job.copies_may_wait ? "may" : "do not") << " wait";
+    }
+}
+#else
+using protocol::planted_bug;
+
+TEST(drained_hosts_whatever_happens, each_rule_that_is_broken_on_purpose_is_found) {
+  const std::vector<std::pair<const char*, planted_bug>> bugs{{"leave_bare", planted_bug::leave_bare},
+                                                              {"drain_early", planted_bug::drain_early},
+                                                              {"drop_asked", planted_bug::drop_asked},
+                                                              {"forget_drain", planted_bug::forget_drain},
+                                                              {"keep_copy", planted_bug::keep_copy}};
+  for (const auto& [name, bug] : bugs) {
+    std::string wrong;
+    for (unsigned seed = 1; seed <= seeds && wrong.empty(); ++seed)
+      for (auto job : wild_jobs) {
+        job.bug = bug;
+        wrong = played_drains{seed, job}.run();
+        if (wrong.empty()) continue;
+        fmt::print("{}: seed {}, {} other hosts: {}\n", name, seed, job.others.size(), wrong);
+        break;
+      }
+    EXPECT_NE(wrong, "") << name;
+  }
+}
+#endif
+
+} // namespace
+} // namespace dlrun::agent::test_drains
