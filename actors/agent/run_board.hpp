@@ -33,6 +33,7 @@ struct host_view {
   std::string state;         ///< of host_state, or of drain_stage when it is drained
   std::string waits_for{};   ///< while it is drained: what is not elsewhere yet, and why
   bool needs_a_host = false; ///< that gets no further before another host is there
+  std::string address{};     ///< number, of the agent that came last; "": none has
 };
 
 /// State of a run at one moment.
