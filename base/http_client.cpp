@@ -81,6 +81,24 @@ std::size_t take(char* bytes, std::size_t size, std::size_t count, void* into) {
   return size * count;
 }
 
+/// An answer that is handed on as it comes.
+struct running_stream {
+  const http_stream& how;
+  CURL* handle;
+};
+
+std::size_t hand_on(char* bytes, std::size_t size, std::size_t count, void* into) {
+  const auto& to = *static_cast<running_stream*>(into);
+  long status = 0;
+  curl().easy_getinfo(to.handle, CURLINFO_RESPONSE_CODE, &status);
+  return to.how.take(status, {bytes, size * count}) ? size * count : 0;
+}
+
+/// @returns other than 0 to end it
+int look_on(void* into, curl_off_t, curl_off_t, curl_off_t, curl_off_t) {
+  return static_cast<running_stream*>(into)->how.goes_on() ? 0 : 1;
+}
+
 } // namespace
 
 class http_client::implementation {
@@ -94,7 +112,7 @@ public:
     set(CURLOPT_PROXY, "");
     set(CURLOPT_PROTOCOLS_STR, "http,https");
     set(CURLOPT_SSLVERSION, static_cast<long>(CURL_SSLVERSION_TLSv1_2));
-    set(CURLOPT_WRITEFUNCTION, &take);
+    set(CURLOPT_XFERINFOFUNCTION, &look_on);
     set(CURLOPT_ERRORBUFFER, why_.data());
     if (!files_.ca.empty()) set(CURLOPT_CAINFO, files_.ca.c_str());
     if (!files_.certificate.empty()) set(CURLOPT_SSLCERT, files_.certificate.c_str());
@@ -106,19 +124,46 @@ public:
 
   result<http_answer> send(const http_request& request, std::chrono::milliseconds deadline) {
     DLRUN_CHECK(deadline.count() > 0, "libcurl takes {} ms for no limit", deadline.count());
+    std::string body;
+    set_bounds(deadline, deadline / connect_part, std::chrono::seconds{0});
+    set(CURLOPT_NOPROGRESS, 1L);
+    set(CURLOPT_WRITEFUNCTION, &take);
+    set(CURLOPT_WRITEDATA, &body);
+    auto answer = perform(request);
+    if (answer) answer->body = std::move(body);
+    return answer;
+  }
+
+  result<http_answer> stream(const http_request& request, const http_stream& how) {
+    running_stream running{how, handle_};
+    set_bounds(how.lasts_max, how.connect_max, how.silence_max);
+    set(CURLOPT_NOPROGRESS, 0L);
+    set(CURLOPT_XFERINFODATA, &running);
+    set(CURLOPT_WRITEFUNCTION, &hand_on);
+    set(CURLOPT_WRITEDATA, &running);
+    return perform(request);
+  }
+
+private:
+  /// @param silence 0: it may last as long as all of it
+  void set_bounds(std::chrono::milliseconds all, std::chrono::milliseconds connect,
+                  std::chrono::seconds silence) {
+    set(CURLOPT_TIMEOUT_MS, static_cast<long>(all.count()));
+    set(CURLOPT_CONNECTTIMEOUT_MS, static_cast<long>(connect.count() + 1)); // 0: its default
+    set(CURLOPT_LOW_SPEED_LIMIT, silence.count() > 0 ? 1L : 0L);
+    set(CURLOPT_LOW_SPEED_TIME, static_cast<long>(silence.count()));
+  }
+
+  result<http_answer> perform(const http_request& request) {
     http_answer answer;
     const auto headers = headers_of(request);
     set(CURLOPT_URL, request.url.c_str());
     set(CURLOPT_HTTPHEADER, headers.get());
     set_method(request);
-    set(CURLOPT_TIMEOUT_MS, static_cast<long>(deadline.count()));
-    set(CURLOPT_CONNECTTIMEOUT_MS, static_cast<long>(deadline.count() / connect_part + 1)); // 0: its default
-    set(CURLOPT_WRITEDATA, &answer.body);
     why_[0] = '\0';
     const auto done = curl().easy_perform(handle_);
     if (done != CURLE_OK)
-      return fail(done == CURLE_OPERATION_TIMEDOUT ? error_code::timed_out : error_code::system,
-                  why_[0] != '\0' ? why_.data() : curl().easy_strerror(done));
+      return fail(code_of(done), why_[0] != '\0' ? why_.data() : curl().easy_strerror(done));
     curl().easy_getinfo(handle_, CURLINFO_RESPONSE_CODE, &answer.status);
     curl_off_t patience_s = 0;
     curl().easy_getinfo(handle_, CURLINFO_RETRY_AFTER, &patience_s);
@@ -126,7 +171,11 @@ public:
     return answer;
   }
 
-private:
+  static error_code code_of(CURLcode code) {
+    if (code == CURLE_OPERATION_TIMEDOUT) return error_code::timed_out;
+    return code == CURLE_ABORTED_BY_CALLBACK ? error_code::interrupted : error_code::system;
+  }
+
   template <class Value>
   void set(CURLoption option, Value value) {
     const auto done = curl().easy_setopt(handle_, option, value);
@@ -163,6 +212,10 @@ http_client::~http_client() = default;
 
 result<http_answer> http_client::send(const http_request& request, std::chrono::milliseconds deadline) {
   return parts_->send(request, deadline);
+}
+
+result<http_answer> http_client::stream(const http_request& request, const http_stream& how) {
+  return parts_->stream(request, how);
 }
 
 } // namespace dlrun::base

@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <dlrun/error.hpp>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -31,6 +32,17 @@ struct http_answer {
   std::optional<std::chrono::seconds> retry_after{}; ///< the server asks for so much patience
 };
 
+/// How an answer is taken that comes in parts, for long.
+struct http_stream {
+  std::chrono::milliseconds connect_max{5000}; ///< for a new connection
+  std::chrono::seconds silence_max{90};        ///< without a byte it is given up
+  std::chrono::seconds lasts_max{600};         ///< all of it
+  /// Is told what has come, and with which status. @returns whether it goes on: else it breaks off.
+  std::function<bool(long status, std::string_view part)> take;
+  /// Asked once a second at least. @returns whether it is wanted still.
+  std::function<bool()> goes_on = [] { return true; };
+};
+
 /// Keeps its connections from one request to the next. Uses no proxy, and follows nobody elsewhere.
 /// One thread at a time.
 class http_client {
@@ -52,6 +64,10 @@ public:
   /// @returns timed_out, or system, when no whole answer came: the request may have been carried
   /// out.
   result<http_answer> send(const http_request& request, std::chrono::milliseconds deadline);
+
+  /// Hands the body on as it comes; that of the answer is empty. Blocks until the server has ended
+  /// it. @returns interrupted when `goes_on` says so; timed_out, or system, when it broke off.
+  result<http_answer> stream(const http_request& request, const http_stream& how);
 
 private:
   class implementation;

@@ -19,20 +19,24 @@ namespace {
 /// A display, and the signals that end the run.
 class displayed_run final : public runtime::run_observer {
 public:
-  displayed_run(const display_options& options, begun_hook begun, std::filesystem::path run_dir)
+  displayed_run(const display_options& options, const display_choice& how, std::filesystem::path run_dir)
       : options_{options}
-      , begun_{std::move(begun)}
+      , how_{how}
       , run_dir_{std::move(run_dir)} {}
 
   result<void> begun() override {
-    if (begun_)
-      if (auto done = begun_(run_dir_); !done) return done;
+    if (how_.begun)
+      if (auto done = how_.begun(run_dir_); !done) return done;
     flush(stdout); // only now is it what it stays; summary() forgets what is not written by then
     display_ = make_display(options_);
     return {};
   }
   void waits(const std::string& text) override { say(stderr, "dlrun: {}\n", text); }
-  void update(const agent::run_snapshot& now, protocol::time_point at) override { display_->update(now, at); }
+  result<void> hosts_may_join() override { return how_.hosts_may_join(); }
+  void update(const agent::run_snapshot& now, protocol::time_point at) override {
+    display_->update(now, at);
+    how_.seen(now);
+  }
   void event(const protocol::job_event& event) override { display_->event(event); }
   void summary(const dlrun::report& report, const std::string& path) override {
     forget_output(); // progress may be lost, what came of it not
@@ -60,7 +64,7 @@ private:
   }
 
   display_options options_;
-  begun_hook begun_;
+  const display_choice& how_;
   std::filesystem::path run_dir_;
   std::unique_ptr<runtime::run_observer> display_; ///< null until the job has begun
   stop_signals signals_;
@@ -75,7 +79,7 @@ verb_end run_displayed(const runtime::prepared_job& job, const runtime::local_ru
   displayed_run observer{{.json = how.json,
                           .records_per_step = records_per_step(job.spec.train(), job.train_records),
                           .started = common::now()},
-                         how.begun,
+                         how,
                          options.run_dir};
   const auto report = runtime::run_locally(job, options, observer);
   if (!report) return ended_by(report.error());

@@ -15,6 +15,9 @@ using begun_hook = std::function<result<void>(const std::filesystem::path& run_d
 struct display_choice {
   bool json = false; ///< stdout is for a program
   begun_hook begun{};
+  /// Who follows the run beside that: as runtime::run_observer has it.
+  std::function<result<void>()> hosts_may_join = [] { return result<void>{}; };
+  std::function<void(const agent::run_snapshot&)> seen = [](const auto&) {};
 };
 
 /// Runs the job: shows progress, ends in order on SIGINT, SIGTERM (a second of these kills) and

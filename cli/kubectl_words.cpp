@@ -3,6 +3,7 @@
 #include "base/utf8.hpp"
 #include "cli/kubernetes_objects.hpp"
 #include "kubernetes/job_outcome.hpp"
+#include "kubernetes/pod_requests.hpp"
 
 #include <algorithm>
 #include <charconv>
@@ -17,7 +18,7 @@ namespace {
 using words = std::vector<std::string>;
 using nlohmann::json;
 
-/// Job success policies are on by default from here on.
+/// The oldest that dlrun is tested for.
 constexpr int server_major_min = 1, server_minor_min = 31;
 /// For an answer of the server.
 constexpr auto patience = "--request-timeout=30s";
@@ -39,7 +40,7 @@ std::string selector(const pods_target& of) {
 /// As kubectl tells them.
 words names_of_objects(const std::string& job) {
   return {"job.batch/" + job,
-          "job.batch/" + hosts_job_of(job),
+          "configmap/" + kubernetes::pods_object_of(job),
           "networkpolicy.networking.k8s.io/" + job,
           "networkpolicy.networking.k8s.io/" + job + "-control",
           "service/" + job,
@@ -163,16 +164,15 @@ words words_for_verb(const pods_target& of, const std::string& pod, const words&
   return with_namespace(of, std::move(all));
 }
 
-words words_for_hosts_job(const pods_target& of) {
-  return with_namespace(
-      of, {"get", "job.batch/" + hosts_job_of(of.job), "--ignore-not-found", "--output=json", patience});
+words words_for_pods_object(const pods_target& of) {
+  return with_namespace(of, {"get", "configmap/" + kubernetes::pods_object_of(of.job), "--ignore-not-found",
+                             "--output=json", patience});
 }
 
-/// Both numbers at once: those of a Job whose pods have numbers may change together alone.
 words words_for_hosts(const pods_target& of, std::uint32_t hosts) {
-  return with_namespace(
-      of, {"patch", "job.batch/" + hosts_job_of(of.job), "--type=merge",
-           fmt::format(R"(--patch={{"spec":{{"completions":{0},"parallelism":{0}}}}})", hosts), patience});
+  return with_namespace(of, {"patch", "configmap/" + kubernetes::pods_object_of(of.job), "--type=merge",
+                             fmt::format(R"(--patch={{"data":{{"{}":"{}"}}}})", kubernetes::hosts_key, hosts),
+                             patience});
 }
 
 words words_for_stop(const pods_target& of) {
@@ -198,8 +198,8 @@ result<void> check_version(const std::string& answer) {
   if (major == 0) return fail(error_code::protocol, "kubectl tells no version of the server");
   if (major > server_major_min || (major == server_major_min && minor >= server_minor_min)) return {};
   return fail(error_code::bad_usage,
-              fmt::format("the cluster runs Kubernetes {}.{}, and a job on pods needs {}.{} or newer, whose "
-                          "Jobs end by a success policy: use another cluster (kubectl config use-context)",
+              fmt::format("the cluster runs Kubernetes {}.{}, and a job on pods needs {}.{} or newer: "
+                          "use another cluster (kubectl config use-context)",
                           major, minor, server_major_min, server_minor_min));
 }
 
@@ -232,11 +232,6 @@ result<submitted_job> read_job(const pods_target& of, const std::string& answer)
 
 result<std::uint32_t> check_hosts(const pods_target& of, const std::string& answer,
                                   const std::string& wanted) {
-  const auto job = read_job({of.name_space, hosts_job_of(of.job)}, answer);
-  if (!job) return tl::unexpected(job.error());
-  if (!job->ended.empty() || job->is_suspended)
-    return fail(error_code::bad_usage,
-                fmt::format("the hosts of '{}' have ended: there is nothing to scale", of.job));
   const auto bounds = member(member(json::parse(answer, nullptr, false), "metadata"), "annotations");
   const auto least = number_in(bounds, hosts_min_annotation), most = number_in(bounds, hosts_max_annotation);
   if (least == 0 || most == 0)

@@ -44,9 +44,9 @@ std::vector<std::string> words_for_control_pods(const pods_target& of);
 /// Runs dlrun with these words in a pod.
 std::vector<std::string> words_for_verb(const pods_target& of, const std::string& pod,
                                         const std::vector<std::string>& verb);
-/// The Job of the pods of hosts as JSON; nothing where it is not there.
-std::vector<std::string> words_for_hosts_job(const pods_target& of);
-/// Lets that Job have so many pods.
+/// The ConfigMap that controls the pods of hosts as JSON; nothing where it is not there.
+std::vector<std::string> words_for_pods_object(const pods_target& of);
+/// Has it want so many pods.
 std::vector<std::string> words_for_hosts(const pods_target& of, std::uint32_t hosts);
 /// Ends the control pod in order, and lets none follow.
 std::vector<std::string> words_for_stop(const pods_target& of);
@@ -73,8 +73,8 @@ struct submitted_job {
 /// of dlrun's.
 result<submitted_job> read_job(const pods_target& of, const std::string& answer);
 
-/// May that Job have `wanted` pods? @param answer to words_for_hosts_job(). @returns them;
-/// bad_usage, naming the bounds, when not, or when the Job is over or stopped.
+/// May a job have `wanted` pods of hosts? @param answer to words_for_pods_object(). @returns them;
+/// bad_usage, naming the bounds, when not.
 result<std::uint32_t> check_hosts(const pods_target& of, const std::string& answer,
                                   const std::string& wanted);
 

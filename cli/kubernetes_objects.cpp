@@ -1,6 +1,7 @@
 #include "cli/kubernetes_objects.hpp"
 
 #include "cli/yaml_text.hpp"
+#include "kubernetes/pod_requests.hpp"
 
 #include <algorithm>
 #include <array>
@@ -24,17 +25,14 @@ constexpr int user = 65532;
 /// Kubernetes restarts a container at once, then after 10 s, 20 s, ... up to 5 minutes: eight
 /// hours.
 constexpr int control_restarts_max = 100;
-/// A host may come and go as long as the job lasts.
-constexpr int host_restarts_max = 2'147'483'647;
 /// For which a pod of a host stays on a node that Kubernetes hears nothing of any more; it waits 40
-/// s for that, and by itself 5 minutes more. dlrun has gone on without the host long before.
+/// s for that, and by itself 5 minutes more. dlrun has made another one long before.
 constexpr int silent_node_s = 10;
 /// To end the job in order, which takes as long as the step in hand.
 constexpr int control_grace_s = 60;
 /// Beyond the grace of the job: for what ends behind its workers.
 constexpr int host_grace_s = 15;
 
-std::string hosts_name(const pods_wish& of) { return hosts_job_of(of.name); }
 std::string account_name(const pods_wish& of) {
   return of.service_account.empty() ? of.name : of.service_account;
 }
@@ -76,15 +74,6 @@ std::string list_of_hosts(const pods_wish& of) {
 object secret(const pods_wish& of) {
   return {{"apiVersion", "v1"}, {"kind", "Secret"},  {"metadata", metadata(of, secret_name(of))},
           {"type", "Opaque"},   {"immutable", true}, {"stringData", {{"key", of.key.reveal()}}}};
-}
-
-/// A root that is started again goes on with the job that it began.
-object files(const pods_wish& of) {
-  return {{"apiVersion", "v1"},
-          {"kind", "ConfigMap"},
-          {"metadata", metadata(of, files_name(of))},
-          {"immutable", true},
-          {"data", {{"job.yaml", of.job_file}, {"hosts.yaml", list_of_hosts(of)}}}};
 }
 
 // ---- how they reach each other
@@ -139,19 +128,24 @@ object service_account(const pods_wish& of) {
           {"automountServiceAccountToken", false}}; // but in the control pod
 }
 
-/// To tell how the job has ended, and nothing of anything else.
+object rule(const char* group, const char* resource, object verbs, object names = nullptr) {
+  object made{{"apiGroups", object::array({group})}, {"resources", object::array({resource})}};
+  if (!names.is_null()) made["resourceNames"] = std::move(names);
+  made["verbs"] = std::move(verbs);
+  return made;
+}
+
+/// To make the pods of hosts, of which no Role can tell names before, and to tell how the job has
+/// ended. Who gives an object an owner may need the right to delete it.
 object role(const pods_wish& of) {
-  const object jobs{{"apiGroups", object::array({"batch"})},
-                    {"resources", object::array({"jobs"})},
-                    {"resourceNames", object::array({of.name, hosts_name(of)})},
-                    {"verbs", object::array({"get", "patch"})}};
-  const object events{{"apiGroups", object::array({""})},
-                      {"resources", object::array({"events"})},
-                      {"verbs", object::array({"create"})}};
   return {{"apiVersion", "rbac.authorization.k8s.io/v1"},
           {"kind", "Role"},
           {"metadata", metadata(of, of.name)},
-          {"rules", object::array({jobs, events})}};
+          {"rules", object::array({rule("batch", "jobs", {"get", "patch"}, object::array({of.name})),
+                                   rule("", "configmaps", {"get", "patch", "delete"},
+                                        object::array({kubernetes::pods_object_of(of.name)})),
+                                   rule("", "pods", {"get", "list", "watch", "create", "delete"}),
+                                   rule("", "events", object::array({"create"}))})}};
 }
 
 object role_binding(const pods_wish& of) {
@@ -278,9 +272,8 @@ object short_tolerations() {
   return all;
 }
 
-/// So many pods, each of which keeps its name when another one takes its place. The first that ends
-/// with 0 says that the job is over: then the others end too, whatever they do.
-object hosts_job(const pods_wish& of) {
+/// Of a pod of a host, to which the control pod adds name, owner and host name.
+object host_template(const pods_wish& of) {
   const std::vector<std::string> arguments{"agent",
                                            "--join",
                                            fmt::format("{}:{}", of.name, join_port),
@@ -298,25 +291,34 @@ object hosts_job(const pods_wish& of) {
   auto pod = pod_template(of, "host", container(of, arguments, std::move(mounts), true), std::move(volumes),
                           of.leave_grace.count() + host_grace_s);
   pod["spec"]["tolerations"] = short_tolerations();
-  auto named = metadata(of, hosts_name(of));
+  return pod;
+}
+
+/// What the job reads: a root that is started again goes on with the job that it began.
+object files(const pods_wish& of) {
+  return {{"apiVersion", "v1"},
+          {"kind", "ConfigMap"},
+          {"metadata", metadata(of, files_name(of))},
+          {"immutable", true},
+          {"data",
+           {{"job.yaml", of.job_file},
+            {"hosts.yaml", list_of_hosts(of)},
+            {pod_template_key, host_template(of).dump(2) + "\n"}}}};
+}
+
+/// Which controls the pods of hosts: how many there are to be. The control pod gives it to its Job.
+object pods(const pods_wish& of) {
+  auto named = metadata(of, kubernetes::pods_object_of(of.name));
   // With fewer than the job may begin with there would be more roles on a pod than its size is for.
   named["annotations"] = {{hosts_min_annotation, fmt::format("{}", std::max(of.hosts_min, 2U) - 1)},
                           {hosts_max_annotation, fmt::format("{}", of.hosts_max)}};
-  return {{"apiVersion", "batch/v1"},
-          {"kind", "Job"},
+  return {{"apiVersion", "v1"},
+          {"kind", "ConfigMap"},
           {"metadata", std::move(named)},
-          {"spec",
-           {{"completionMode", "Indexed"},
-            {"completions", of.hosts},
-            {"parallelism", of.hosts},
-            {"successPolicy", {{"rules", object::array({{{"succeededCount", 1}}})}}},
-            {"backoffLimit", host_restarts_max},
-            {"template", std::move(pod)}}}};
+          {"data", {{kubernetes::hosts_key, fmt::format("{}", of.hosts)}}}};
 }
 
 } // namespace
-
-std::string hosts_job_of(const std::string& job) { return job + "-hosts"; }
 
 std::string run_folder_of(const std::string& job) { return fmt::format("{}/{}", runs_folder, job); }
 
@@ -354,7 +356,7 @@ std::vector<object> kubernetes_objects(const pods_wish& of) {
   if (of.secret.empty()) all.push_back(secret(of));
   if (of.service_account.empty())
     for (const auto& make : {service_account, role, role_binding}) all.push_back(make(of));
-  for (const auto& make : {files, service, network_policy, control_policy, hosts_job, control_job})
+  for (const auto& make : {files, pods, service, network_policy, control_policy, control_job})
     all.push_back(make(of));
   return all;
 }

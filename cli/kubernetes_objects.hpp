@@ -35,7 +35,7 @@ struct pods_wish {
   std::chrono::seconds leave_grace{30};                           ///< of the job
 };
 
-/// Of the Job of the pods of hosts: between which numbers it may be scaled.
+/// Of the ConfigMap that controls the pods of hosts: between which numbers it may be scaled.
 inline constexpr auto hosts_min_annotation = "dlrun/hosts-min";
 inline constexpr auto hosts_max_annotation = "dlrun/hosts-max";
 
@@ -46,11 +46,11 @@ inline constexpr auto pod_program = "/usr/local/bin/dlrun";
 /// Of the run, in the control pod.
 std::string run_folder_of(const std::string& job);
 
-/// Name of the Job of the pods of hosts.
-std::string hosts_job_of(const std::string& job);
+/// In job_folder of the control pod, and in the ConfigMap behind it: of the pods of hosts, as JSON.
+inline constexpr auto pod_template_key = "pod.json";
 
-/// With the longest name that the other objects have room for: a host has the name of its Job, a
-/// dash and a number of up to three digits, in 63 characters.
+/// With the longest name that there is room for: a host is called NAME-hosts- and a number of up to
+/// three digits, in 63 characters.
 inline constexpr std::size_t pods_name_max = 53;
 /// Hosts of one job; the control pod is one.
 inline constexpr std::uint32_t pods_hosts_max = 255;

@@ -63,8 +63,7 @@ result<void> tell_server(const kubernetes::job_outcome& outcome, const std::stri
   if (!transport) return tl::unexpected(transport.error());
   kubernetes::api_client client{*std::move(place), **transport, kubernetes::real_time()};
   const bool was_begun = outcome.exit_code != static_cast<int>(job::exit_code::bad_input);
-  kubernetes::outcome_telling what{
-      .job = job, .hosts_job = hosts_job_of(job), .pod = base::host_name(), .outcome = outcome};
+  kubernetes::outcome_telling what{.job = job, .pod = base::host_name(), .outcome = outcome};
   if (!was_begun) what.hosts_patience = std::chrono::milliseconds{0};
   for (const auto& one : tell_outcome(client, what, std::chrono::steady_clock::now() + telling_max))
     warn(fmt::format("Kubernetes is not told all of it: {}", one));

@@ -56,12 +56,17 @@ result<int> stop(const kubectl& cluster, const pods_target& of) {
   return 0;
 }
 
-/// Kubernetes makes the pods, and ends those with the highest numbers.
+/// The control pod makes the pods, and deletes those with the highest numbers; where the job is
+/// stopped, once it goes on.
 result<int> scale_hosts(const kubectl& cluster, const pods_target& of, const std::string& wanted) {
-  const auto job =
-      cluster.ask(words_for_hosts_job(of), fmt::format("cannot look for the hosts of '{}'", of.job));
+  const auto job = job_of(cluster, of);
   if (!job) return tl::unexpected(job.error());
-  const auto hosts = check_hosts(of, *job, wanted);
+  if (!job->ended.empty())
+    return fail(error_code::bad_usage, fmt::format("the job '{}' is over ({})", of.job, job->ended));
+  const auto pods =
+      cluster.ask(words_for_pods_object(of), fmt::format("cannot look for the hosts of '{}'", of.job));
+  if (!pods) return tl::unexpected(pods.error());
+  const auto hosts = check_hosts(of, *pods, wanted);
   if (!hosts) return tl::unexpected(hosts.error());
   const auto told = cluster.ask(words_for_hosts(of, *hosts), fmt::format("cannot scale '{}'", of.job));
   if (!told) return tl::unexpected(told.error());

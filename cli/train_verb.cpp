@@ -3,6 +3,7 @@
 #include "cli/complain.hpp"
 #include "cli/detached_root.hpp"
 #include "cli/json_display.hpp"
+#include "cli/pods_hosts.hpp"
 #include "cli/pods_outcome.hpp"
 #include "cli/resumed_run.hpp"
 #include "cli/verb_end.hpp"
@@ -54,17 +55,17 @@ verb_end say_completed_again(const runtime::begun_run& found, bool json) {
 /// Also when it is completed.
 verb_end go_on(const runtime::begun_run& found, const spec::JobSpec& asked,
                const std::optional<runtime::hosts_plan>& hosts, const train_options& options,
-               const begun_hook& begun) {
+               const display_choice& how) {
   if (found.failed) return say_failed(found, options.json);
   const auto resumed = runtime::prepare_resumption(found.folder, {.overrides = found.changes}, hosts, asked);
   if (!resumed) return ended_by(resumed.error());
-  if (resumed->job) return run_resumed(*resumed, hosts, {.json = options.json, .begun = begun});
+  if (resumed->job) return run_resumed(*resumed, hosts, how);
   return say_completed_again(found, options.json);
 }
 
 /// @param torn what becomes of a beginning in the folder
 verb_end begin(const train_options& options, const std::optional<runtime::hosts_plan>& hosts,
-               runtime::torn_beginning torn, const begun_hook& begun) {
+               runtime::torn_beginning torn, const display_choice& how) {
   auto job = runtime::prepare_new_job(options.file, options.overrides);
   if (!job) return ended_by(job.error());
   if (auto fits = runtime::check_for_hosts(job->spec, hosts); !fits) return ended_by(fits.error());
@@ -81,27 +82,39 @@ verb_end begin(const train_options& options, const std::optional<runtime::hosts_
                         .hosts = hosts,
                         .copies_may_wait = run->replicas && run->replicas->is_auto,
                         .is_new = true},
-                       {.json = options.json, .begun = begun});
+                       how);
 }
 
-verb_end train(const train_options& options, const begun_hook& begun) {
+verb_end train(const train_options& options, const display_choice& how) {
   const auto hosts = runtime::plan_hosts_if_named(options.hosts, options.address);
   if (!hosts) return ended_by(hosts.error());
-  if (!options.or_resume) return begin(options, *hosts, runtime::torn_beginning::refused, begun);
+  if (!options.or_resume) return begin(options, *hosts, runtime::torn_beginning::refused, how);
   const auto asked = job::read_spec(options.file, options.overrides);
   if (!asked) return ended_by(asked.error());
   const auto found = runtime::find_begun_run(*asked, options.run_dir, hosts->has_value());
   if (!found) return ended_by(found.error());
-  if (*found) return go_on(**found, *asked, *hosts, options, begun);
-  return begin(options, *hosts, runtime::torn_beginning::removed, begun);
+  if (*found) return go_on(**found, *asked, *hosts, options, how);
+  return begin(options, *hosts, runtime::torn_beginning::removed, how);
+}
+
+/// In a control pod: makes the pods of its hosts, and tells Kubernetes how the job has ended.
+int train_on_pods(const train_options& options) {
+  auto pods = std::make_unique<pods_hosts>(options.kubernetes_job);
+  const auto ended = train(options, {.json = options.json,
+                                     .hosts_may_join = [&pods] { return pods->begin(); },
+                                     .seen = [&pods](const auto& now) { pods->see(now); }});
+  pods.reset(); // none is made any more
+  tell_kubernetes(ended, options.kubernetes_job, options.run_dir);
+  return ended.code;
 }
 
 int train_where_wanted(const train_options& options) {
   if (options.detach)
-    return run_detached(options.json, [&](const begun_hook& begun) { return train(options, begun).code; });
-  const auto ended = train(options, {});
-  if (!options.kubernetes_job.empty()) tell_kubernetes(ended, options.kubernetes_job, options.run_dir);
-  return ended.code;
+    return run_detached(options.json, [&](const begun_hook& begun) {
+      return train(options, {.json = options.json, .begun = begun}).code;
+    });
+  return options.kubernetes_job.empty() ? train(options, {.json = options.json}).code
+                                        : train_on_pods(options);
 }
 
 } // namespace
@@ -128,8 +141,10 @@ void add_train(CLI::App& app, verb& chosen) {
       command->add_flag("--detach", options->detach,
                         "Return when the job has begun; it keeps going without terminal, see 'attach'");
   command
-      ->add_option("--kubernetes-job", options->kubernetes_job,
-                   "In a pod of this Job: tell Kubernetes how the job has ended, see docs/kubernetes.md")
+      ->add_option(
+          "--kubernetes-job", options->kubernetes_job,
+          "In a pod of this Job: make the pods of its hosts, and tell Kubernetes how the job has ended, see "
+          "docs/kubernetes.md")
       ->needs(run_dir)
       ->excludes(detach);
   command->add_flag("--json", options->json, "Progress, events and the report as JSON, one object a line");

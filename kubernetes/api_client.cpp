@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <random>
 #include <thread>
+#include <utility>
 
 namespace dlrun::kubernetes {
 namespace {
@@ -16,6 +17,13 @@ using std::chrono::milliseconds;
 /// Of one attempt: a server that is lost answers none, and another one may stand in its place.
 constexpr milliseconds attempt_max{3000};
 constexpr long first_success = 200, first_redirect = 300;
+
+/// Of an object in a watch: etcd takes none above 1.5 MiB.
+constexpr std::size_t line_bytes_max = std::size_t{4} << 20;
+
+api_refusal no_answer_to(const api_request& request, const std::string& url, const std::string& why) {
+  return {refusal_kind::no_answer, fmt::format("cannot {}: {}: {}", text_of(request), url, why)};
+}
 
 bool is_success(long status) { return status >= first_success && status < first_redirect; }
 
@@ -73,20 +81,60 @@ answer<base::http_answer> api_client::send(const api_request& request, time_poin
   }
 }
 
-answer<base::http_answer> api_client::send_once(const api_request& request, milliseconds deadline) {
+answer<base::http_request> api_client::carried(const api_request& request) const {
   const auto token = read_token(place_);
   if (!token) return tl::unexpected(api_refusal{refusal_kind::wrong, token.error().message});
-  base::http_request carried{.method = method_of(request),
-                             .url = place_.url + path_of(request, place_.name_space),
-                             .headers = {"Accept: application/json", "Authorization: Bearer " + *token},
-                             .body = request.body};
+  base::http_request made{.method = method_of(request),
+                          .url = place_.url + path_of(request, place_.name_space),
+                          .headers = {"Accept: application/json", "Authorization: Bearer " + *token},
+                          .body = request.body};
   if (const auto type = content_type_of(request); !type.empty())
-    carried.headers.push_back("Content-Type: " + type);
-  auto got = transport_.send(carried, deadline);
+    made.headers.push_back("Content-Type: " + type);
+  return made;
+}
+
+answer<base::http_answer> api_client::send_once(const api_request& request, milliseconds deadline) {
+  const auto asked = carried(request);
+  if (!asked) return tl::unexpected(asked.error());
+  auto got = transport_.send(*asked, deadline);
   if (got) return *std::move(got);
-  return tl::unexpected(
-      api_refusal{refusal_kind::no_answer,
-                  fmt::format("cannot {}: {}: {}", text_of(request), place_.url, got.error().message)});
+  return tl::unexpected(no_answer_to(request, place_.url, got.error().message));
+}
+
+answer<void> api_client::follow(const api_request& request, const api_lines& lines) {
+  for (bool has_refused_token = false;;) {
+    const auto ended = follow_once(request, lines);
+    if (!ended) return tl::unexpected(ended.error());
+    if (is_success(ended->status)) return {};
+    auto refused = refusal_of(request, ended->status, ended->body);
+    if (refused.kind == refusal_kind::unauthorized && !std::exchange(has_refused_token, true)) continue;
+    if (refused.kind != refusal_kind::no_right) return tl::unexpected(std::move(refused));
+    return tl::unexpected(with_missing_right(request, std::move(refused), time_.now() + attempt_max));
+  }
+}
+
+/// @returns with the body of an answer that is no success
+answer<base::http_answer> api_client::follow_once(const api_request& request, const api_lines& lines) {
+  const auto asked = carried(request);
+  if (!asked) return tl::unexpected(asked.error());
+  std::string begun, refused; // of a line that is not whole yet
+  const auto take = [&](long status, std::string_view part) {
+    auto& into = is_success(status) ? begun : refused;
+    if (into.size() + part.size() > line_bytes_max) return false;
+    into += part;
+    std::size_t at = 0;
+    for (auto end = begun.find('\n'); end != begun.npos; end = begun.find('\n', at)) {
+      lines.take(std::string_view{begun}.substr(at, end - at));
+      at = end + 1;
+    }
+    begun.erase(0, at);
+    return true;
+  };
+  auto ended =
+      transport_.stream(*asked, {.lasts_max = lines.lasts_max, .take = take, .goes_on = lines.goes_on});
+  if (!ended) return tl::unexpected(no_answer_to(request, place_.url, ended.error().message));
+  ended->body = std::move(refused);
+  return *std::move(ended);
 }
 
 api_refusal api_client::with_missing_right(const api_request& request, api_refusal refused,

@@ -9,6 +9,8 @@
 #include <chrono>
 #include <functional>
 #include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <string_view>
 #include <tl/expected.hpp>
 
 namespace dlrun::kubernetes {
@@ -23,6 +25,13 @@ struct api_time {
 };
 api_time real_time();
 
+/// Takes the lines of an answer that goes on, as they come.
+struct api_lines {
+  std::chrono::seconds lasts_max{330}; ///< the server ends it before
+  std::function<void(std::string_view line)> take;
+  std::function<bool()> goes_on = [] { return true; }; ///< asked about once a second
+};
+
 template <class T>
 using answer = tl::expected<T, api_refusal>;
 
@@ -36,6 +45,11 @@ public:
   /// @returns the object of the answer. A refusal for lack of a right names that right.
   answer<nlohmann::json> ask(const api_request& request, time_point give_up);
 
+  /// Asks once, and hands on line after line. Blocks until the server has ended the answer, or sent
+  /// nothing for 90 s. @returns nothing when it has ended; no_answer when it broke off, or is not
+  /// wanted any more.
+  answer<void> follow(const api_request& request, const api_lines& lines);
+
   const api_time& time() const { return time_; }
   const std::string& name_space() const { return place_.name_space; }
 
@@ -43,6 +57,8 @@ private:
   answer<nlohmann::json> ask_plainly(const api_request& request, time_point give_up);
   answer<base::http_answer> send(const api_request& request, time_point give_up);
   answer<base::http_answer> send_once(const api_request& request, std::chrono::milliseconds deadline);
+  answer<base::http_answer> follow_once(const api_request& request, const api_lines& lines);
+  answer<base::http_request> carried(const api_request& request) const;
   api_refusal with_missing_right(const api_request& request, api_refusal refused, time_point give_up);
 
   api_place place_;

@@ -1,6 +1,7 @@
 #include "kubernetes/api_refusal.hpp"
 
 #include "base/utf8.hpp"
+#include "kubernetes/json_text.hpp"
 
 #include <algorithm>
 #include <fmt/format.h>
@@ -12,12 +13,8 @@ namespace {
 using nlohmann::json;
 
 constexpr std::size_t told_max = 400;
-constexpr long bad_request = 400, unauthorized = 401, forbidden = 403, not_found = 404, conflict = 409;
-
-std::string text_in(const json& of, const char* name) {
-  const auto found = of.is_object() ? of.find(name) : of.end();
-  return of.is_object() && found != of.end() && found->is_string() ? found->get<std::string>() : "";
-}
+constexpr long bad_request = 400, unauthorized = 401, forbidden = 403, not_found = 404, conflict = 409,
+               gone = 410;
 
 /// Causes are a list of objects, each with a reason.
 bool has_cause(const json& status, const char* reason) {
@@ -44,6 +41,7 @@ refusal_kind kind_of(long status, const json& body) {
     return is_no_room(text_in(body, "message")) ? refusal_kind::no_room : refusal_kind::no_right;
   case not_found: return refusal_kind::not_there;
   case conflict: return refusal_kind::conflict;
+  case gone: return refusal_kind::gone;
   case 429:
   case 500:
   case 502:

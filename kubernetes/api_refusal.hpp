@@ -17,6 +17,7 @@ enum class refusal_kind : std::uint8_t {
   namespace_ends, ///< 403: the namespace is being deleted
   not_there,      ///< 404
   conflict,       ///< 409
+  gone,           ///< 410: what was asked from is too old
   wrong,          ///< all else: asking again would not help
 };
 

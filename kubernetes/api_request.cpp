@@ -4,9 +4,18 @@
 #include <nlohmann/json.hpp>
 
 namespace dlrun::kubernetes {
+namespace {
+
+bool only_reads(const api_request& request) {
+  return request.verb == "get" || request.verb == "list" || request.verb == "watch";
+}
+
+} // namespace
 
 std::string method_of(const api_request& request) {
-  return request.verb == "get" ? "GET" : request.verb == "patch" ? "PATCH" : "POST";
+  if (only_reads(request)) return "GET";
+  if (request.verb == "delete") return "DELETE";
+  return request.verb == "patch" ? "PATCH" : "POST";
 }
 
 std::string path_of(const api_request& request, const std::string& name_space) {
@@ -15,11 +24,13 @@ std::string path_of(const api_request& request, const std::string& name_space) {
   if (!request.is_global) path += "/namespaces/" + name_space;
   path += "/" + request.resource;
   if (!request.name.empty()) path += "/" + request.name;
-  return request.verb == "get" ? path : path + "?fieldManager=dlrun";
+  if (only_reads(request) || request.verb == "delete")
+    return request.query.empty() ? path : path + "?" + request.query;
+  return path + "?fieldManager=dlrun";
 }
 
 std::string content_type_of(const api_request& request) {
-  if (request.verb == "get") return "";
+  if (only_reads(request)) return "";
   return request.verb == "patch" ? "application/merge-patch+json" : "application/json";
 }
 

@@ -7,12 +7,13 @@ namespace dlrun::kubernetes {
 
 /// As its Role would name it.
 struct api_request {
-  std::string verb;       ///< get, create or patch
+  std::string verb;       ///< get, list, watch, create, patch or delete
   std::string group{};    ///< "batch"; "": the core
   std::string version;    ///< "v1"
   std::string resource;   ///< plural: "jobs"
   std::string name{};     ///< "": of no object, as when one is made
-  std::string body{};     ///< JSON; of a patch a merge patch (RFC 7386)
+  std::string body{};     ///< JSON; of a patch a merge patch (RFC 7386), of a delete DeleteOptions
+  std::string query{};    ///< of a list or a watch: encoded, without "?"
   bool is_global = false; ///< in no namespace
 };
 

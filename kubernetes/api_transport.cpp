@@ -13,6 +13,10 @@ public:
     return client_.send(request, deadline);
   }
 
+  result<base::http_answer> stream(const base::http_request& request, const base::http_stream& how) override {
+    return client_.stream(request, how);
+  }
+
 private:
   base::http_client client_;
 };

@@ -18,6 +18,9 @@ public:
   /// came: the request may have been carried out.
   virtual result<base::http_answer> send(const base::http_request& request,
                                          std::chrono::milliseconds deadline) = 0;
+  /// As base::http_client::stream().
+  virtual result<base::http_answer> stream(const base::http_request& request,
+                                           const base::http_stream& how) = 0;
 };
 
 /// By libcurl. @returns bad_usage when that cannot be loaded.

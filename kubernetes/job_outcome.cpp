@@ -79,17 +79,4 @@ json event_of(const job_outcome& outcome, const json& job, const std::string& na
           {"count", 1}};
 }
 
-json suspending_patch() { return {{"spec", {{"suspend", true}}}}; }
-
-bool is_over(const json& job) {
-  const auto status = job.value("status", json::object());
-  for (const auto& one : status.value("conditions", json::array())) {
-    const auto type = one.value("type", "");
-    const bool ends =
-        type == "Complete" || type == "Failed" || type == "SuccessCriteriaMet" || type == "FailureTarget";
-    if (ends && one.value("status", "") == "True") return true;
-  }
-  return false;
-}
-
 } // namespace dlrun::kubernetes

@@ -40,9 +40,4 @@ nlohmann::json outcome_patch(const job_outcome& outcome);
 nlohmann::json event_of(const job_outcome& outcome, const nlohmann::json& job, const std::string& name,
                         const std::string& pod, std::chrono::system_clock::time_point now);
 
-/// For the Job of the hosts: its pods end.
-nlohmann::json suspending_patch();
-/// Has Kubernetes ended that Job, or begun to?
-bool is_over(const nlohmann::json& job);
-
 } // namespace dlrun::kubernetes

@@ -1,6 +1,7 @@
 #include "kubernetes/outcome_telling.hpp"
 
 #include "base/random.hpp"
+#include "kubernetes/pod_requests.hpp"
 
 #include <algorithm>
 #include <fmt/format.h>
@@ -36,26 +37,33 @@ answer<json> make_event(api_client& client, const outcome_telling& what, const j
   return made;
 }
 
-/// @returns whether it is, when it is or `until` has come.
-answer<bool> wait_for_end(api_client& client, const std::string& name, time_point until, time_point give_up) {
+bool runs(const pod_record& pod) {
+  return !pod.is_going && (pod.phase == pod_phase::pending || pod.phase == pod_phase::running);
+}
+
+/// @returns the pods, when none runs any more or `until` has come.
+answer<std::vector<pod_record>> wait_for_end(api_client& client, pod_requests& pods, time_point until,
+                                             time_point give_up) {
   for (;;) {
-    const auto job = client.ask(for_job("get", name), give_up);
-    if (!job && job.error().kind == refusal_kind::not_there) return true;
-    if (!job) return tl::unexpected(job.error());
-    if (is_over(*job)) return true;
+    auto all = pods.list(give_up);
+    if (!all || std::ranges::none_of(*all, runs)) return all;
     const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(until - client.time().now());
-    if (left.count() <= 0) return false;
+    if (left.count() <= 0) return all;
     client.time().wait(std::min(left, poll_period));
   }
 }
 
 answer<json> end_hosts(api_client& client, const outcome_telling& what, time_point give_up) {
   const auto until = client.time().now() + what.hosts_patience;
-  const auto is_ended =
-      wait_for_end(client, what.hosts_job, std::min(until, give_up - 2 * poll_period), give_up);
-  if (!is_ended) return tl::unexpected(is_ended.error());
-  return *is_ended ? json::object()
-                   : client.ask(for_job("patch", what.hosts_job, suspending_patch()), give_up);
+  pod_requests pods{client, {.job = what.job}};
+  const auto all = wait_for_end(client, pods, std::min(until, give_up - 4 * poll_period), give_up);
+  if (!all) return tl::unexpected(all.error());
+  answer<json> ended = json::object();
+  for (const auto& pod : *all)
+    if (!pod.is_going)
+      if (auto gone = pods.remove({pod.name, pod.uid, ""}, give_up); !gone)
+        ended = tl::unexpected(std::move(gone.error()));
+  return ended;
 }
 
 /// Objects are read as Kubernetes writes them; what has another shape is told, as a refusal is.

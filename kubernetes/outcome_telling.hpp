@@ -12,18 +12,17 @@ namespace dlrun::kubernetes {
 
 /// What is told, and where. Names of objects in the namespace of the pod.
 struct outcome_telling {
-  std::string job;       ///< of the control pod
-  std::string hosts_job; ///< of the pods of hosts
-  std::string pod;       ///< that tells it
+  std::string job; ///< of the control pod
+  std::string pod; ///< that tells it
   job_outcome outcome;
   /// In a job that came so far the hosts hear of its end by themselves; they are waited for.
   std::chrono::milliseconds hosts_patience{5000};
 };
 
-/// First the Job: annotations, and that it is not to be started again. Then an Event. Then the
-/// hosts' Job, where that is final: it is suspended unless it is over by then, for hosts that no
-/// root tells any more. Each of the three is tried, whatever became of the others. Blocks until
-/// `give_up` at most.
+/// First the Job: annotations, and that it is not to be started again. Then an Event. Then the pods
+/// of hosts, where that is final: they are deleted, once all have ended or time is up for that,
+/// since no root tells those any more that still run. Each of the three is tried, whatever became
+/// of the others. Blocks until `give_up` at most.
 /// @returns what could not be done, and why, one line each
 std::vector<std::string> tell_outcome(api_client& client, const outcome_telling& what, time_point give_up);
 

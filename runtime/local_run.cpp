@@ -200,6 +200,7 @@ result<std::unique_ptr<agent::control_server>> open_run(const launcher_choice& c
   if (chosen.hosts) {
     if (auto opened = chosen.hosts->open(agent); !opened) return tl::unexpected(opened.error());
     if (auto done = open(); !done) return tl::unexpected(done.error()); // they may not come for long
+    if (auto may = observer.hosts_may_join(); !may) return tl::unexpected(may.error());
   }
   if (chosen.hosts && !options.gathers) {
     auto there = chosen.hosts->wait_until_there(observer, [&]() -> result<void> {

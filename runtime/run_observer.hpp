@@ -23,10 +23,14 @@ struct stop_wish {
 class run_observer {
 public:
   virtual ~run_observer() = default;
-  /// Called once, before all other calls but waits() and asked_to_stop(): all checks have passed,
-  /// the hosts are there, `dlrun status` is answered, and the roles are started next.
+  /// Called once, before all other calls but hosts_may_join(), waits() and asked_to_stop(): all
+  /// checks have passed, the hosts are there, `dlrun status` is answered, and the roles are started
+  /// next.
   /// @returns why the run must not begin after all.
   virtual result<void> begun() { return {}; }
+  /// Before that, where the run has other hosts that may join by themselves: from now on they do.
+  /// @returns why the run must not begin.
+  virtual result<void> hosts_may_join() { return {}; }
   /// Before begun(): what the run waits for, at each change.
   virtual void waits(const std::string&) {}
   /// How far the run has come; called ten times a second.

@@ -47,12 +47,13 @@ agent_core_config core_config(const agent_arguments& arguments) {
 std::vector<host_view> hosts_of(const agent_arguments& arguments) {
   if (!arguments.hosts) return {};
   std::vector<host_view> all{{arguments.hosts->roles().root(), "there"}};
-  for (const auto& [host, state] : arguments.hosts->roles().roster().states()) {
-    all.push_back({host, std::string{to_string(state)}});
+  const auto& roles = arguments.hosts->roles();
+  for (const auto& [host, state] : roles.roster().states()) {
+    all.push_back({host, std::string{to_string(state)}, "", false, false, roles.joining().address_of(host)});
     if (!arguments.drains || !arguments.drains->all().contains(host)) continue;
     const auto& drain = arguments.drains->all().at(host);
     all.back() = {host, std::string{to_string(drain.stage)}, drain.waits_for, drain.needs_a_host,
-                  drain.without_copies};
+                  drain.without_copies, all.back().address};
   }
   return all;
 }

@@ -53,6 +53,11 @@ std::uint32_t host_admission::next_place() const {
   return next;
 }
 
+std::string host_admission::address_of(const std::string& host) const {
+  const auto found = rules_.addresses.find(host);
+  return found == rules_.addresses.end() ? "" : found->second;
+}
+
 std::string host_admission::awaited(const host_roster& roster) const {
   const auto there = 1 + roster.there() + roster.drained_away();
   if (there >= rules_.hosts_min) return "";

@@ -52,6 +52,9 @@ public:
   bool await_return(const returning_host& one, host_roster& roster);
   /// Why the job does not begin yet, though all hosts of the list are there; "": it may.
   std::string awaited(const host_roster& roster) const;
+  /// Number of the host of the list, or of the agent that was let in last under this name; "" of
+  /// one that never came.
+  std::string address_of(const std::string& host) const;
 
 private:
   result<void> check(const arriving_host& who, const host_roster& roster) const;

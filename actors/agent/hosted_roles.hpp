@@ -116,8 +116,7 @@ public:
   hosted_actions dismiss(const std::string& reason);
 
   std::vector<seen_work> look() const;
-  /// Why the job does not begin yet, though all hosts of the list are there; "": it may.
-  std::string awaited() const { return admission_.awaited(roster_); }
+  const host_admission& joining() const { return admission_; }
   const std::string& root() const { return config_.root; }
   const host_roster& roster() const { return roster_; }
   const placement& places() const { return placement_; }

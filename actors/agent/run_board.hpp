@@ -34,6 +34,7 @@ struct host_view {
   std::string waits_for{};     ///< while it is drained: what is not elsewhere yet, and why
   bool needs_a_host = false;   ///< that gets no further before another host is there
   bool without_copies = false; ///< while it is drained: no other host is in use for copies
+  std::string address{};       ///< number, of the agent that came last; "": none has
 };
 
 /// State of a run at one moment.

@@ -2,6 +2,7 @@
 
 #include "tests/base/scripted_server.hpp"
 
+#include <future>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -54,6 +55,57 @@ TEST(http_client, hands_on_how_patient_the_server_wants_it_to_be_each_time) {
   EXPECT_EQ(first->status, 429);
   EXPECT_EQ(first->retry_after, 7s);
   EXPECT_EQ(client.send(request, patience)->retry_after, std::nullopt);
+}
+
+TEST(http_client, hands_an_answer_on_with_its_status_and_sends_others_before_and_after) {
+  const test::scripted_server server([](const http_request& one) {
+    return http_answer{one.url == "/gone" ? 410 : 200, one.url};
+  });
+  http_client client({});
+  for (const auto& [path, status] : {std::pair{"/a", 200}, {"/gone", 410}}) {
+    std::string taken;
+    long seen = 0;
+    const http_request request{.method = "GET", .url = server.endpoint() + path};
+    const auto ended = client.stream(request, {.take = [&](long code, std::string_view part) {
+                                       seen = code;
+                                       taken += part;
+                                       return true;
+                                     }});
+    ASSERT_TRUE(ended) << ended.error().message;
+    EXPECT_EQ(ended->status, status);
+    EXPECT_EQ(seen, status);
+    EXPECT_EQ(taken, path);
+    EXPECT_EQ(ended->body, "");
+    EXPECT_EQ(client.send(request, patience)->body, path);
+  }
+}
+
+TEST(http_client, breaks_a_stream_off_that_nobody_wants) {
+  const test::scripted_server server([](const http_request&) { return http_answer{200, "much"}; });
+  http_client client({});
+  const http_request request{.method = "GET", .url = server.endpoint() + "/"};
+  EXPECT_FALSE(client.stream(request, {.take = [](auto, auto) { return false; }}));
+  const auto ended =
+      client.stream(request, {.take = [](auto, auto) { return true; }, .goes_on = [] { return false; }});
+  ASSERT_FALSE(ended);
+  EXPECT_EQ(ended.error().code, error_code::interrupted);
+  EXPECT_TRUE(client.send(request, patience));
+}
+
+/// Whose server says nothing is given up by the bound of silence, not by that of all of it.
+TEST(http_client, gives_a_silent_stream_up) {
+  std::promise<void> over;
+  const test::scripted_server server([waits = over.get_future().share()](const http_request&) {
+    waits.wait();
+    return http_answer{200, ""};
+  });
+  http_client client({});
+  const auto ended =
+      client.stream({.method = "GET", .url = server.endpoint() + "/"},
+                    {.silence_max = 1s, .lasts_max = 600s, .take = [](auto, auto) { return true; }});
+  over.set_value();
+  ASSERT_FALSE(ended);
+  EXPECT_EQ(ended.error().code, error_code::timed_out);
 }
 
 TEST(http_client, that_nobody_answers_is_an_error_and_no_status) {

@@ -72,25 +72,23 @@ class ends(ending):
         self.assertEqual(report["status"], "failed")
         self.expect_told(FAILED, report["reason"][:100], condition="Failed")
 
-    def test_with_wrong_data_of_which_no_host_hears_from_the_root(self):
+    def test_with_wrong_data_and_no_pod_is_made_for_that(self):
         self.mines = {}
         manifests = self.manifests(poison_runs.make_spec({}, workers=2))
         (self.cluster.claim("data") / "labels.npy").unlink()
         self.cluster.apply(manifests)
         self.job = self.cluster.objects["Job", NAME]
-        hosts = self.cluster.start(f"{NAME}-hosts")
-        for one in hosts:
-            wait_until(lambda one=one: "waits for the root" in one.said(), f"{one.name} waits")
         [self.control] = self.cluster.start(NAME)
         self.expect_told(BAD_INPUT, "labels.npy", condition="Failed")
-        self.assertIs(self.cluster.objects["Job", f"{NAME}-hosts"]["spec"]["suspend"], True)
+        self.assertEqual(self.made_pods(), set())
 
     def test_completed_and_hosts_end_by_themselves(self):
         self.run_job()
         self.expect_told(COMPLETED, "completed: ", condition="Complete")
         self.assertEqual(self.job["spec"]["backoffLimit"], 100)
-        self.assertEqual(self.cluster.condition(f"{NAME}-hosts"), "Complete")
-        self.assertNotIn("suspend", self.cluster.objects["Job", f"{NAME}-hosts"]["spec"])
+        wait_until(lambda: not self.pods_told(), "the pods of hosts are deleted")
+        for one in self.hosts_pods:
+            self.assertEqual(one.exit_codes, [COMPLETED], one.said())
         self.assertEqual(self.api.events[0]["reason"], "TrainingCompleted")
 
     def test_before_any_pod_of_a_host_was_there_and_none_waits_for_ever(self):
@@ -99,7 +97,7 @@ class ends(ending):
         self.job = self.cluster.objects["Job", NAME]
         [self.control] = self.cluster.start(NAME)
         self.expect_told(COMPLETED, "completed: ", condition="Complete")
-        self.assertIs(self.cluster.objects["Job", f"{NAME}-hosts"]["spec"]["suspend"], True)
+        wait_until(lambda: not self.pods_told(), "the pods of hosts are deleted, if there are any")
 
 
 class tells_in_spite_of(ending):
@@ -108,7 +106,7 @@ class tells_in_spite_of(ending):
         self.api.refuse_once("create events", 503, "apiserver is shutting down")
         self.run_job({100: "abort"})
         self.api.renew_tokens()
-        self.api.refuse_once(f"get jobs/{NAME}-hosts", 401, "Unauthorized")
+        self.api.refuse_once("list pods", 401, "Unauthorized")
         self.expect_told(LEFT_OUT, "1 record was left out", condition="Failed")
         self.assertEqual(self.control.said().count("warning: Kubernetes"), 0, self.control.said())
 
@@ -116,7 +114,6 @@ class tells_in_spite_of(ending):
         self.mines = {100: "abort"}
         self.cluster.apply(self.manifests(poison_runs.make_spec({}, workers=2)))
         self.cluster.objects["Role", NAME]["rules"][0]["verbs"] = ["get"]
-        self.cluster.start(f"{NAME}-hosts")
         [self.control] = self.cluster.start(NAME)
         wait_until(lambda: self.control.exit_codes, "it ends")
         self.assertEqual(self.control.exit_codes[0], LEFT_OUT)
@@ -126,8 +123,8 @@ class tells_in_spite_of(ending):
         wait_until(lambda: len(self.control.exit_codes) > 1, "it is started again, as Kubernetes does")
 
     def test_an_api_server_that_is_away_for_a_bounded_time(self):
-        self.api.stop()
         self.run_job()
+        self.api.stop()
         began = wait_until(lambda: (self.run_dir / "report.json").exists() and time.monotonic(), "it is trained")
         wait_until(lambda: self.control.exit_codes, "it ends")
         self.assertEqual(self.control.exit_codes, [COMPLETED], self.control.said())
@@ -137,11 +134,13 @@ class tells_in_spite_of(ending):
 
     def test_a_server_that_nobody_of_the_cluster_has_certified(self):
         self.api.told_authority = own_authority(self.bench.folder / "stranger")
-        self.run_job()
+        self.mines = {}
+        self.cluster.apply(self.manifests(poison_runs.make_spec({}, workers=2), "--hosts-min", "1"))
+        [self.control] = self.cluster.start(NAME)
         wait_until(lambda: self.control.exit_codes, "it ends")
         self.assertEqual(self.control.exit_codes, [COMPLETED], self.control.said())
         self.assertIn("warning: Kubernetes is not told all of it", self.control.said())
-        self.assertEqual(self.api.events, [])
+        self.assertEqual((self.api.events, self.made_pods()), ([], set()))
 
 
 if __name__ == "__main__":

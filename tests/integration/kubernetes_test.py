@@ -1,5 +1,6 @@
 """A job on pods: what `dlrun manifests` prints, run by small_cluster.py."""
 
+import datetime
 import json
 import os
 import secrets
@@ -11,6 +12,13 @@ import small_cluster
 from bench_case import main
 from dlrun_job import output_of, wait_until
 from pods_case import COMPLETED, HOSTS, INTERRUPTED, NAME, on_pods
+
+REPLACED_WITHIN_S = 3  # of the time at which the job gave its host up
+
+
+def seconds_of(stamp):
+    """Of an event, by the clock of this host."""
+    return datetime.datetime.fromisoformat(stamp).timestamp()
 
 
 class trains(on_pods):
@@ -24,6 +32,7 @@ class trains(on_pods):
                          {"control", *(f"{NAME}-hosts-{index}" for index in range(HOSTS))})
         self.assertEqual(self.control.exit_codes, [COMPLETED])
         self.expect_ended(*self.hosts_pods)
+        self.assertEqual(self.made_pods(), {f"{NAME}-hosts-{index}-1" for index in range(HOSTS)})
         self.assertIn("data: ", "".join(path.read_text(errors="replace") for path in [one.log for one in self.hosts_pods]))
 
     def test_with_a_secret_that_was_there_and_values_of_the_command_line(self):
@@ -48,6 +57,7 @@ class loses(on_pods):
         self.expect_complete(spec)
         self.expect_ended(victim, before=1)
         self.assertEqual({event["host"] for event in self.events("host-lost")}, {victim.host_name})
+        self.assertEqual(len(self.made_pods()), HOSTS, "it kept its pod, and its stores")
 
     def test_a_pod_of_a_host_that_another_one_replaces_under_a_new_address(self):
         spec = self.unhurried_spec()
@@ -58,12 +68,53 @@ class loses(on_pods):
         self.assertEqual(victim.exit_codes, [INTERRUPTED], victim.said())
         wait_until(lambda: len(self.events("host-joined")) == HOSTS + 1, "its successor joins")
         [successor] = [one for one in self.cluster.pods_of(f"{NAME}-hosts") if one not in self.hosts_pods]
+        self.assertEqual((victim.name, successor.name), (f"{NAME}-hosts-1-1", f"{NAME}-hosts-1-2"))
         self.assertEqual(successor.host_name, victim.host_name)
-        self.assertNotEqual((successor.name, successor.host), (victim.name, victim.host))
+        self.assertNotEqual(successor.host, victim.host)
         self.wait_until_trains(beyond=step)
         self.expect_complete(spec)
         self.assertEqual({event["host"] for event in self.events("host-left")}, {victim.host_name})
         self.assertEqual(self.events("host-lost"), [])
+
+    def lost_at(self, host):
+        """When its root gave it up, by the clock of this host."""
+        return next((event["time"] for event in self.events("host-lost") if event["host"] == host), None)
+
+    def test_a_node_whose_pod_another_one_replaces_before_kubernetes_notices(self):
+        spec = self.unhurried_spec()
+        self.start(spec)
+        step = self.wait_until_trains()["step"]
+        victim, successor = self.hosts_pods[1], f"{NAME}-hosts-1-2"
+        victim.cut_off()
+        wait_until(lambda: successor in self.made_pods(), "its successor is made")
+        self.assertEqual(self.cluster.objects["Pod", victim.name]["status"]["phase"], "Running")
+        lost_s = seconds_of(self.lost_at(victim.host_name))
+        self.assertLessEqual(self.api.created["Pod", successor] - lost_s, REPLACED_WITHIN_S)
+        self.assertIn(f"made pod {successor}: the job has given up the host of {victim.name}", self.control.said())
+        wait_until(lambda: len(self.events("host-joined")) == HOSTS + 1, "its successor joins")
+        wait_until(lambda: "deletionTimestamp" in self.cluster.objects["Pod", victim.name]["metadata"], "it is to go when its node is back")
+        victim.come_back()
+        wait_until(lambda: victim.name not in self.pods_told(), "it goes")
+        self.wait_until_trains(beyond=step)
+        self.expect_complete(spec)
+        self.assertEqual(len(self.events("host-joined")), HOSTS + 1, "the pod that was given up was not let in again")
+        self.assertEqual(self.made_pods(), {one.name for one in self.hosts_pods} | {successor})
+
+    def test_its_watch_and_the_history_of_the_server_and_no_pod_for_that(self):
+        spec = self.unhurried_spec()
+        self.start(spec)
+        step = self.wait_until_trains()["step"]
+        for spoil in (self.api.cut_streams, self.api.compact):
+            asked = len(self.api.asked)
+            spoil()
+            wait_until(lambda asked=asked: "watch pods" in self.api.asked[asked:], "it watches again")
+        self.wait_until_trains(beyond=step)
+        self.assertEqual(len(self.made_pods()), HOSTS)
+        victim = self.hosts_pods[0]
+        victim.delete()
+        wait_until(lambda: len(self.events("host-joined")) == HOSTS + 1, "its successor joins")
+        self.expect_complete(spec)
+        self.assertEqual(len(self.made_pods()), HOSTS + 1)
 
     def test_the_container_of_the_root_that_takes_over_what_runs(self):
         spec = self.unhurried_spec()
@@ -76,6 +127,7 @@ class loses(on_pods):
         self.assertEqual(len(self.control.exit_codes), 2)
         self.assertEqual(self.events("host-lost"), [])
         self.expect_ended(*self.hosts_pods)
+        self.assertEqual(len(self.made_pods()), HOSTS, "it adopts them")
 
     def test_the_pod_of_the_root_that_another_one_replaces_with_the_run_folder(self):
         spec = self.unhurried_spec()
@@ -90,6 +142,7 @@ class loses(on_pods):
         self.expect_ended(*self.hosts_pods, before=1)
         for one in self.hosts_pods:  # they wait for the next root: the job was not over
             self.assertEqual(one.exit_codes[0], INTERRUPTED, one.said())
+        self.assertEqual(len(self.made_pods()), HOSTS, "it adopts them")
 
 
 class has_trained(on_pods):
@@ -135,7 +188,9 @@ class kubectl(played_kubectl.played_kubectl):
 
     def on_patch(self, words, given):
         answer = super().on_patch(words, given)
-        name = words[0].partition("/")[2]
+        kind, name = played_kubectl.key_of(words[0])
+        if kind != "Job":
+            return answer
         if self.objects["Job", name]["spec"].get("suspend") is False:
             self.cluster.start(name)
         self.cluster.on_job_changed(name)
@@ -143,9 +198,7 @@ class kubectl(played_kubectl.played_kubectl):
 
     def on_delete(self, words, given):
         answer = super().on_delete(words, given)
-        for word in words:
-            if word.startswith("job.batch/"):
-                self.cluster.end_pods(word.partition("/")[2])
+        self.cluster.api.collect_garbage()
         return answer
 
     def pods_of(self, selector):
@@ -199,7 +252,17 @@ class is_run_through_kubectl(on_pods):
         self.assertEqual(code, 1)
         self.assertIn("is over (Complete)", complaint)
         self.assertEqual(self.call("delete", f"k8s://{NAME}")[::2], (COMPLETED, ""))
-        self.assertEqual(self.cluster.objects, {})
+        wait_until(lambda: not self.cluster.objects, "nothing is left")
+
+    def test_and_is_deleted_while_it_trains_and_no_pod_is_made_for_that(self):
+        self.submit(self.unhurried_spec())
+        self.wait_until_trains()
+        code, told, complaint = self.call("delete", f"k8s://{NAME}")
+        self.assertEqual((code, complaint), (COMPLETED, ""))
+        self.assertIn(f"deleted configmap/{NAME}-pods\n", told)
+        wait_until(lambda: not self.cluster.objects, "nothing is left")
+        self.assertEqual(self.control.exit_codes, [INTERRUPTED], self.control.said())
+        self.assertEqual(len(self.made_pods()), HOSTS)
 
     def test_with_more_pods_and_fewer(self):
         spec = self.unhurried_spec()
@@ -233,11 +296,12 @@ class is_run_through_kubectl(on_pods):
 class refuses(on_pods):
     def test_a_host_with_another_key_which_waits_for_the_root_of_its_own(self):
         self.cluster.apply(self.manifests(self.small_job()))
-        [self.control] = self.cluster.start(NAME)
+        with self.cluster.lock:  # no other pod is made meanwhile
+            [self.control] = self.cluster.start(NAME)
+            own = self.cluster.objects["Secret", f"{NAME}-key"]["stringData"]
+            right, own["key"] = own["key"], secrets.token_hex(32)
         wait_until(lambda: "hosts join at" in self.control.said(), "the root waits")
-        own = self.cluster.objects["Secret", f"{NAME}-key"]["stringData"]
-        right, own["key"] = own["key"], secrets.token_hex(32)
-        stranger = self.cluster.start(f"{NAME}-hosts")[0]
+        stranger = wait_until(lambda: self.cluster.pods_of(f"{NAME}-hosts"), "a stranger is there")[0]
         wait_until(lambda: "does not take this key" in stranger.said(), "it says so")
         wait_until(lambda: len(self.events("host-refused")) > 1, "the root says so, and again")
         self.assertEqual((stranger.exit_codes, stranger.said().count("does not take this key")), ([], 1))

@@ -17,6 +17,23 @@ COMPLETED, BAD_USAGE = 0, 2
 IMAGE = "registry.example.com/dlrun:0.2.0"
 
 
+def specs_of(objects):
+    [(name, job)] = [(name, one) for (kind, name), one in objects.items() if kind == "Job"]
+    return {name: job["spec"]["template"]["spec"], f"{name}-hosts": host_template(objects)["spec"]}
+
+
+def host_template(objects):
+    """Of the pods of hosts."""
+    [text] = [one["data"]["pod.json"] for one in objects.values() if one["kind"] == "ConfigMap" and "pod.json" in one["data"]]
+    return json.loads(text)
+
+
+def host_pod(objects):
+    """One of them, as the control pod makes it."""
+    template = host_template(objects)
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": template["metadata"] | {"name": "a-hosts-0-1"}, "spec": template["spec"]}
+
+
 class writes_manifests(bench_case):
     records = 20
 
@@ -38,7 +55,8 @@ class writes_manifests(bench_case):
         return read_manifests(self.printed(*options, **how))
 
     def pod_specs(self, *options):
-        return {name: one["spec"]["template"]["spec"] for (kind, name), one in self.objects(*options).items() if kind == "Job"}
+        """Of the control pod, and of the pods that it makes: those of "x" are "x" and "x-hosts"."""
+        return specs_of(self.objects(*options))
 
 
 class fits_kubernetes(writes_manifests):
@@ -56,23 +74,27 @@ class fits_kubernetes(writes_manifests):
     def test_every_object_is_as_its_schema_wants(self):
         for options in self.OPTIONS:
             with self.subTest(options=options):
-                self.assertEqual(self.problems(self.printed(*options)), [])
+                text = self.printed(*options)
+                self.assertEqual(self.problems(text), [])
+                self.assertEqual(self.problems(yaml.safe_dump(host_pod(read_manifests(text)))), [])
 
     def test_which_finds_what_is_wrong(self):
         objects = list(read_manifests(self.printed()).values())
         for path, value in ((("spec", "template", "spec", "restartPolicyy"), "Never"), (("spec", "backoffLimit"), "many"),
-                            (("spec", "successPolicy"), {"rule": []}), (("kind",), "Jobb")):
+                            (("spec", "podReplacementPolicy"), 1), (("kind",), "Jobb")):
             wrong = copy.deepcopy(next(one for one in objects if one["kind"] == "Job"))
             at = wrong
             for key in path[:-1]:
                 at = at[key]
             at[path[-1]] = value
             self.assertEqual(len(self.problems(yaml.safe_dump(wrong))), 2, path)  # in each version
+        pod = host_pod(read_manifests(self.printed()))
+        pod["spec"]["hostnam"] = "x"
+        self.assertEqual(len(self.problems(yaml.safe_dump(pod))), 2)
 
-    def test_names_have_room_for_what_kubernetes_adds(self):
-        for (kind, name), one in self.objects("--hosts", "255", "--name", "a" * 53).items():
-            longest = f"{name}-254" if one.get("spec", {}).get("completionMode") == "Indexed" else name
-            self.assertLessEqual(len(longest), 63, kind)
+    def test_names_have_room_for_what_is_added(self):
+        for kind, name in (*self.objects("--hosts", "255", "--name", "a" * 53), ("host", f"{'a' * 53}-hosts-254")):
+            self.assertLessEqual(len(name), 63, kind)
 
 
 class is_restricted(writes_manifests):
@@ -96,7 +118,7 @@ class is_restricted(writes_manifests):
             self.assertFalse([one for one in container.get("ports", ()) if "hostPort" in one])
             self.assertEqual(container["resources"]["requests"], container["resources"]["limits"])
 
-    def test_the_control_pod_alone_has_a_token_which_is_good_for_telling_how_its_job_ends(self):
+    def test_the_control_pod_alone_has_a_token_which_is_good_for_its_pods_and_for_telling_how_its_job_ends(self):
         objects = self.objects("--name", "x")
         specs = self.pod_specs("--name", "x")
         self.assertIs(specs["x-hosts"]["automountServiceAccountToken"], False)
@@ -104,7 +126,9 @@ class is_restricted(writes_manifests):
         self.assertEqual((specs["x"]["automountServiceAccountToken"], specs["x"]["serviceAccountName"]), (True, "x"))
         self.assertIs(objects["ServiceAccount", "x"]["automountServiceAccountToken"], False)
         self.assertEqual(objects["Role", "x"]["rules"],
-                         [{"apiGroups": ["batch"], "resources": ["jobs"], "resourceNames": ["x", "x-hosts"], "verbs": ["get", "patch"]},
+                         [{"apiGroups": ["batch"], "resources": ["jobs"], "resourceNames": ["x"], "verbs": ["get", "patch"]},
+                          {"apiGroups": [""], "resources": ["configmaps"], "resourceNames": ["x-pods"], "verbs": ["get", "patch", "delete"]},
+                          {"apiGroups": [""], "resources": ["pods"], "verbs": ["get", "list", "watch", "create", "delete"]},
                           {"apiGroups": [""], "resources": ["events"], "verbs": ["create"]}])
         self.assertEqual(objects["RoleBinding", "x"]["roleRef"], {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "x"})
         self.assertEqual(objects["RoleBinding", "x"]["subjects"], [{"kind": "ServiceAccount", "name": "x"}])
@@ -122,6 +146,7 @@ class is_restricted(writes_manifests):
         chosen = policy["podSelector"]["matchLabels"].items()
         self.assertEqual([name for (kind, name), one in objects.items()
                           if kind == "Job" and chosen <= one["spec"]["template"]["metadata"]["labels"].items()], ["mine"])
+        self.assertFalse(chosen <= host_template(objects)["metadata"]["labels"].items())
 
     def test_only_its_own_pods_and_the_name_service_are_reached(self):
         objects = self.objects("--name", "mine")
@@ -133,6 +158,7 @@ class is_restricted(writes_manifests):
         for (kind, _), one in objects.items():
             if kind == "Job":
                 self.assertLessEqual(own["matchLabels"].items(), one["spec"]["template"]["metadata"]["labels"].items())
+        self.assertLessEqual(own["matchLabels"].items(), host_template(objects)["metadata"]["labels"].items())
 
     def test_the_key_is_in_the_secret_alone_and_another_one_each_time(self):
         found = set()
@@ -179,7 +205,7 @@ class says_what_the_pods_do(writes_manifests):
     def test_pods_are_as_large_as_the_job_needs_where_nobody_says_more(self):
         code, told, said = self.call("--run-claim", "runs")
         self.assertEqual(code, COMPLETED)
-        for name, spec in ((name, one["spec"]["template"]["spec"]) for (kind, name), one in read_manifests(told).items() if kind == "Job"):
+        for name, spec in specs_of(read_manifests(told)).items():
             limits = spec["containers"][0]["resources"]["limits"]
             self.assertIn(f"--memory {limits['memory']} ", said)
             if "ephemeral-storage" in limits:
@@ -203,6 +229,11 @@ class says_what_the_pods_do(writes_manifests):
             listed = yaml.safe_load(self.objects("--name", "x", *options)["ConfigMap", "x-files"]["data"]["hosts.yaml"])
             self.assertEqual(listed["join"]["hosts_max"], most)
 
+    def test_how_many_pods_of_hosts_there_are_to_be_is_an_object_of_its_own_which_may_change(self):
+        pods = self.objects("--name", "x", "--hosts", "3", "--hosts-min", "3", "--hosts-max", "9")["ConfigMap", "x-pods"]
+        self.assertEqual((pods["data"], pods.get("immutable")), ({"hosts": "3"}, None))
+        self.assertEqual(pods["metadata"]["annotations"], {"dlrun/hosts-min": "2", "dlrun/hosts-max": "9"})
+
     def test_hosts_leave_a_node_that_is_gone_soon_and_the_control_pod_as_late_as_others(self):
         specs = self.pod_specs("--name", "x")
         self.assertEqual(specs["x-hosts"]["tolerations"],
@@ -217,7 +248,7 @@ class says_what_the_pods_do(writes_manifests):
 
     def test_hosts_have_the_time_that_the_job_lets_them_take_to_leave(self):
         job = small_data.write_spec(self.bench.folder / "slow.yaml", self.spec() | {"cluster": {"leave_grace_s": 100}})
-        hosts = self.objects("--name", "x", job=job)["Job", "x-hosts"]["spec"]["template"]["spec"]
+        hosts = specs_of(self.objects("--name", "x", job=job))["x-hosts"]
         self.assertGreater(hosts["terminationGracePeriodSeconds"], 100)
 
     def test_the_run_folder_is_where_it_outlives_the_pod_or_that_is_said(self):

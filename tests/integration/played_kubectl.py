@@ -25,7 +25,7 @@ sys.exit(answer["code"])
 """
 KINDS = {"Job": "job.batch", "Service": "service", "ConfigMap": "configmap", "Secret": "secret",
          "NetworkPolicy": "networkpolicy.networking.k8s.io", "ServiceAccount": "serviceaccount", "Role": "role.rbac.authorization.k8s.io",
-         "RoleBinding": "rolebinding.rbac.authorization.k8s.io"}
+         "RoleBinding": "rolebinding.rbac.authorization.k8s.io", "Pod": "pod"}
 PLURALS = {"jobs": "Job", "services": "Service", "configmaps": "ConfigMap", "secrets": "Secret", "networkpolicies": "NetworkPolicy",
            "serviceaccounts": "ServiceAccount", "roles": "Role", "rolebindings": "RoleBinding"}
 FAILED = 1
@@ -34,6 +34,12 @@ FAILED = 1
 def option_of(words, name, default=""):
     """The value of the option --name=VALUE."""
     return next((word.partition("=")[2] for word in words if word.startswith(f"--{name}=")), default)
+
+
+def key_of(word):
+    """Of an object, as in job.batch/NAME."""
+    kind, _, name = word.partition("/")
+    return next(key for key, value in KINDS.items() if value == kind), name
 
 
 class played_kubectl:
@@ -104,8 +110,8 @@ class played_kubectl:
     def on_get(self, words, _):
         if words[0] == "pods":
             return 0, json.dumps({"items": self.pods_of(option_of(words, "selector"))}), ""
-        if words[0].startswith("job.batch/") and option_of(words, "output") == "json":
-            found = self.objects.get(("Job", words[0].partition("/")[2]))
+        if option_of(words, "output") == "json":
+            found = self.objects.get(key_of(words[0]))
             return 0, json.dumps(found) if found else "", ""
         assert option_of(words, "output") == "name", words
         return 0, "".join(f"{name}\n" for name in self.names_of(words)), ""
@@ -130,7 +136,8 @@ class played_kubectl:
         return 0, "".join(f"{name} serverside-applied\n" for _, name in read_manifests(given)), ""
 
     def on_patch(self, words, _):
-        self.objects["Job", words[0].partition("/")[2]]["spec"].update(yaml.safe_load(option_of(words, "patch"))["spec"])
+        for part, values in yaml.safe_load(option_of(words, "patch")).items():
+            self.objects[key_of(words[0])][part].update(values)
         return 0, "patched\n", ""
 
     def on_delete(self, words, _):

@@ -28,8 +28,9 @@ class cluster_api(fake_api.fake_api):
         self.host, self.port = cluster.hosts.address(where), str(API_PORT)
         self.authority = self.told_authority = own_authority(folder)
         self.accounts = []
-        super().__init__(cluster.hosts.listener(where, API_PORT), *self.authority.issue("api", self.host), cluster.objects, cluster.on_job_changed)
-        cluster.api = self
+        super().__init__(cluster.hosts.listener(where, API_PORT), *self.authority.issue("api", self.host), cluster.objects, cluster.on_job_changed,
+                         cluster.on_pod_made, cluster.on_pod_to_end)
+        cluster.api, cluster.lock = self, self.lock  # each calls the other
 
     def give_account(self, account, folder, group):
         """What a container of that service account has mounted."""
@@ -82,12 +83,19 @@ class on_pods(on_several_hosts):
         return done.stdout
 
     def start(self, spec, *options):
-        """All that `kubectl apply` starts; the hosts first, as it may come."""
+        """All that `kubectl apply` starts: the control pod, which makes the others."""
         self.cluster.apply(self.manifests(spec, *options))
-        self.hosts_pods = self.cluster.start(f"{NAME}-hosts")
-        for one in self.hosts_pods:
-            wait_until(lambda one=one: "waits for the root at job:7700" in one.said(), f"{one.name} waits")
         [self.control] = self.cluster.start(NAME)
+        wait_until(lambda: len(self.cluster.pods_of(f"{NAME}-hosts")) == HOSTS, "the pods of hosts are there")
+        self.hosts_pods = sorted(self.cluster.pods_of(f"{NAME}-hosts"), key=lambda one: one.name)
+
+    def made_pods(self):
+        """Names of the pods of hosts that were made through the API."""
+        return {name for kind, name in self.api.created if kind == "Pod"}
+
+    def pods_told(self):
+        """Names of the pods of hosts that the API server has, gone or not."""
+        return {name for kind, name in self.cluster.objects if kind == "Pod" and name.startswith(f"{NAME}-hosts-")}
 
     @property
     def run_dir(self):
@@ -116,11 +124,11 @@ class on_pods(on_several_hosts):
         return wait_until(trains, "it trains on all pods")
 
     def expect_complete(self, spec):
-        """Both Jobs come to their ends, and the bits are those of one host."""
+        """The Job comes to its end, its pods are gone, and the bits are those of one host."""
         self.pauses.end()
         wait_until(lambda: NAME in self.cluster.jobs_over, "the Job is complete")
         wait_until(lambda: not self.cluster.pods_of(f"{NAME}-hosts"), "the pods of hosts end")
-        self.assertIn(f"{NAME}-hosts", self.cluster.jobs_over)
+        wait_until(lambda: not self.pods_told(), "the pods of hosts are deleted")
         report = json.loads((self.run_dir / "report.json").read_text())
         self.assertEqual((report["status"], report["samples_missing"], report["samples_duplicated"]), ("completed", 0, 0))
         self.assertEqual(report["parameters_sha256"], self.undisturbed(spec)["parameters_sha256"])

@@ -2,12 +2,14 @@
 
 A pod is a network namespace of `net_hosts` and a folder; its container has mounts, processes and a name of its own, no rights, and
 runs as the user that the manifest names, on a root that it cannot write to, with a token of its service account where the manifest wants
-one. Jobs fail, are suspended and are complete as the Job controller does it. What is not here: images, seccomp, limits of memory and
-processor, a scheduler, network policies, probes.
+one. Jobs fail, are suspended and are complete as the Job controller does it; other pods are made through the API server. What kubelets
+do is told there, unless their node is dead. What is not here: images, seccomp, limits of memory and processor, a scheduler, network
+policies, probes.
 """
 
 import base64
 import contextlib
+import copy
 import os
 import pathlib
 import re
@@ -23,6 +25,7 @@ import yaml
 from waiting import PATIENCE_S, wait_until
 
 FIRST_BACK_OFF_S, BACK_OFF_MAX_S = 0.1, 1  # of Kubernetes: 10 s and 5 minutes
+POLL_S = 0.05
 FROM_HOST = ("usr", "sys")
 DEVICES = ("null", "zero", "full", "random", "urandom")
 ACCOUNT_FOLDER = "var/run/secrets/kubernetes.io/serviceaccount"
@@ -41,19 +44,30 @@ def expanded(word, variables):
 
 
 class pod:
-    """One pod of a Job, from when it is made until its containers do not run any more."""
+    """One pod, as an object of the API server, from when it is made until its containers do not run any more.
+    @param job that made it; None: somebody else did"""
 
-    def __init__(self, cluster, job, name, host_name, host):
-        self.cluster, self.job, self.name, self.host_name, self.host = cluster, job, name, host_name, host
-        self.spec = job["spec"]["template"]["spec"]
-        self.labels = job["spec"]["template"]["metadata"]["labels"]
-        self.folder = cluster.folder / "pods" / name
-        self.log = cluster.folder / f"{name}.log"
+    def __init__(self, cluster, made, host, job=None):
+        self.cluster, self.object, self.job, self.host = cluster, made, job, host
+        self.name, self.spec, self.labels = made["metadata"]["name"], made["spec"], made["metadata"]["labels"]
+        self.host_name = self.spec.get("hostname", self.name)
+        self.group = job["metadata"]["name"] if job else f"{self.labels['app.kubernetes.io/instance']}-hosts"
+        self.is_cut_off = False  # its node is dead, as far as anybody sees
+        self.folder = cluster.folder / "pods" / self.name
+        self.log = cluster.folder / f"{self.name}.log"
         self.exit_codes, self.phase, self.is_deleted, self.is_replaced = [], "Running", False, False
         self.restarts, self.container, self.lock = 0, None, threading.Lock()
         self.make_folder()
+        self.tell({"running": {}})
         self.thread = threading.Thread(target=self.keep_running, daemon=True)
         self.thread.start()
+
+    def tell(self, state):
+        """As its kubelet does. @param state of its container"""
+        self.object["status"] = {"phase": self.phase, "podIP": self.cluster.hosts.address(self.host),
+                                 "containerStatuses": [{"name": "dlrun", "restartCount": self.restarts, "state": state}]}
+        if self.cluster.api and not self.is_cut_off and self.cluster.objects.get(("Pod", self.name)) is self.object:
+            self.cluster.api.note("MODIFIED", self.object)
 
     # ---- its folder
 
@@ -179,10 +193,14 @@ class pod:
                 self.phase = "Failed"
             if self.phase != "Running":
                 break
-            self.restarts += 1
-            self.cluster.look_at_limit(self.job["metadata"]["name"])
+            self.tell({"waiting": {"reason": "CrashLoopBackOff"}})
             time.sleep(wait_s)  # of a kubelet; whoever waits for what comes of it polls
             wait_s = min(2 * wait_s, BACK_OFF_MAX_S)
+            self.restarts += 1
+            self.tell({"running": {}})
+            if self.job:
+                self.cluster.look_at_limit(self.job["metadata"]["name"])
+        self.tell({"terminated": {"exitCode": self.exit_codes[-1]}})
         self.cluster.on_pod_over(self)
 
     def main_process(self):
@@ -199,11 +217,23 @@ class pod:
         os.kill(wait_until(self.main_process, f"{self.name} runs"), signal.SIGKILL)
 
     def delete(self):
-        """SIGTERM, and after the grace of the pod SIGKILL. Returns when nothing of it runs."""
+        """As `kubectl delete`. Returns when nothing of it runs."""
+        if self.cluster.api:
+            self.cluster.api.end(self.object)
+        else:
+            self.end()
+        self.thread.join()
+
+    def end(self):
+        """SIGTERM, and after the grace of the pod SIGKILL."""
         with self.lock:
             self.is_deleted = True
         self.cluster.on_pod_deleted(self)
-        process, grace_s = self.main_process(), self.spec["terminationGracePeriodSeconds"]
+        grace_s, process = self.spec["terminationGracePeriodSeconds"], None
+        until = time.monotonic() + grace_s
+        while self.thread.is_alive() and not process and time.monotonic() < until:  # its root is being laid out
+            process = self.main_process()
+            self.thread.join(timeout=0 if process else POLL_S)
         if process:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(process, signal.SIGTERM)
@@ -211,6 +241,20 @@ class pod:
         if self.thread.is_alive():
             self.container.kill()
             self.thread.join()
+
+    def cut_off(self):
+        """Its node is dead: nothing runs there, and nobody says so."""
+        self.is_cut_off = True
+        for process in self.cluster.hosts.processes(self.host):
+            os.kill(process, signal.SIGSTOP)
+
+    def come_back(self):
+        """Its node had only been away."""
+        for process in self.cluster.hosts.processes(self.host):
+            os.kill(process, signal.SIGCONT)
+        self.is_cut_off = False
+        if "deletionTimestamp" in self.object["metadata"]:
+            self.cluster.on_pod_to_end(self.object)
 
     def execute(self, *words):
         """As `kubectl exec`. @returns exit code, output, complaints"""
@@ -304,24 +348,7 @@ class cluster:
         """Somebody has patched it."""
         if self.objects["Job", name]["spec"].get("suspend"):
             self.end_pods(name)
-        elif self.objects["Job", name]["spec"].get("completionMode") == "Indexed":
-            self.scale(name)
         self.look_at_limit(name)
-
-    def scale(self, name):
-        """The pods of an indexed Job become as many as it says by now: those with the highest numbers go."""
-        with self.lock:
-            job = self.objects["Job", name]
-            assert job["spec"]["completions"] == job["spec"]["parallelism"], "Kubernetes takes them together alone"
-            wanted = [f"{name}-{index}" for index in range(job["spec"]["parallelism"])]
-            there = {one.host_name: one for one in self.pods_of(name) if not one.is_deleted}
-            for one in there.values():
-                if one.host_name not in wanted:
-                    one.is_replaced = True  # by none
-                    threading.Thread(target=one.delete, daemon=True).start()
-            for host_name in wanted:
-                if there and host_name not in there:
-                    self.make_pod(job, host_name)
 
     def look_at_limit(self, name):
         """Of restarts in place, of all its pods that there are: with restartPolicy OnFailure a Job fails when they are as many as its
@@ -343,40 +370,69 @@ class cluster:
         """Makes the pods of a Job. @returns them"""
         job = self.objects["Job", name]
         assert not job["spec"].get("suspend"), name
-        is_indexed = job["spec"].get("completionMode") == "Indexed"
-        return [self.make_pod(job, f"{name}-{index}" if is_indexed else None) for index in range(job["spec"]["parallelism"])]
+        assert job["spec"].get("completionMode") != "Indexed", "of such a Job pods have numbers"
+        return [self.make_pod(job) for _ in range(job["spec"]["parallelism"])]
 
-    def make_pod(self, job, host_name):
-        """@param host_name of its index, which stays; None: it has that of the pod"""
+    def make_pod(self, job):
         with self.lock:
             self.made += 1
-            name = f"{host_name or job['metadata']['name']}-pod{self.made}"
-            made = pod(self, job, name, host_name or name, self.free_hosts.pop(0))
-            self.pods.append(made)
+            template, name = copy.deepcopy(job["spec"]["template"]), f"{job['metadata']['name']}-pod{self.made}"
+            made = {"apiVersion": "v1", "kind": "Pod", "metadata": template["metadata"] | {"name": name}, "spec": template["spec"]}
+            if self.api:
+                owner = self.api.there("Job", job["metadata"]["name"])["metadata"]["uid"]
+                made["metadata"]["ownerReferences"] = [{"kind": "Job", "name": job["metadata"]["name"], "uid": owner, "controller": True}]
+                self.objects["Pod", name] = made
+                self.api.note("ADDED", made)
+            return self.run_pod(made, job)
+
+    def run_pod(self, made, job=None):
+        """On a host of its own."""
+        with self.lock:
+            new = pod(self, made, self.free_hosts.pop(0), job)
+            self.pods.append(new)
             self.renew_names()
-            return made
+            return new
+
+    # ---- Pods, as the API server tells them
+
+    def on_pod_made(self, made):
+        """Through the API: one that a test has no node for stays Pending."""
+        if self.free_hosts and not self.is_closing:
+            self.run_pod(made)
+
+    def on_pod_to_end(self, going):
+        """@returns whether somebody tells when it has ended"""
+        [one] = [one for one in self.pods if one.object is going] or [None]
+        if one is None or one.phase != "Running":
+            return False
+        if not one.is_cut_off:
+            threading.Thread(target=one.end, daemon=True).start()
+        return True
 
     def on_pod_over(self, over):
-        """On the thread of the pod. One that has failed is replaced, on another host; but not where its Job is over."""
+        """On the thread of the pod. One of a Job that has failed is replaced, on another host; but not where its Job is over."""
         with self.lock:
-            name = over.job["metadata"]["name"]
             if self.is_closing:
                 return
-            if over.phase == "Succeeded":
-                is_first = self.jobs_over.setdefault(name, over) is over
-                if is_first and ("Job", name) in self.objects:
-                    self.set_condition(name, "Complete")
-                rest = [one for one in self.pods if one.job is over.job and one.phase == "Running"]
-                if is_first and "successPolicy" in over.job["spec"]:
-                    assert over.job["spec"]["successPolicy"] == {"rules": [{"succeededCount": 1}]}
-                    for one in rest:
-                        threading.Thread(target=one.delete, daemon=True).start()
-            elif name not in self.jobs_over:
-                self.replace(over)
+            if self.api and "deletionTimestamp" in over.object["metadata"]:
+                self.api.remove(over.object)
+            if over.job:
+                self.on_job_pod_over(over)
             self.renew_names()
+
+    def on_job_pod_over(self, over):
+        name = over.job["metadata"]["name"]
+        if over.phase == "Succeeded":
+            is_first = self.jobs_over.setdefault(name, over) is over
+            if is_first and ("Job", name) in self.objects:
+                self.set_condition(name, "Complete")
+        elif name not in self.jobs_over:
+            self.replace(over)
 
     def on_pod_deleted(self, deleted):
         """It may run for as long as its grace, and another one begins beside it, but where the Job does not want that."""
+        if deleted.job is None:
+            return
         policy = deleted.job["spec"].get("podReplacementPolicy", "TerminatingOrFailed")
         with self.lock:
             if policy != "Failed" and not self.is_closing and deleted.job["metadata"]["name"] not in self.jobs_over:
@@ -387,9 +443,9 @@ class cluster:
         job = self.objects.get(("Job", gone.job["metadata"]["name"]))
         if not gone.is_replaced and job is not None and not job["spec"].get("suspend") and not self.condition(job["metadata"]["name"]):
             gone.is_replaced = True
-            self.make_pod(gone.job, gone.host_name if gone.job["spec"].get("completionMode") == "Indexed" else None)
+            self.make_pod(gone.job)
 
-    def pods_of(self, name):
-        """Those that are not over."""
+    def pods_of(self, group):
+        """Those that are not over, nor on a dead node."""
         with self.lock:
-            return [one for one in self.pods if one.job["metadata"]["name"] == name and one.phase == "Running"]
+            return [one for one in self.pods if one.group == group and one.phase == "Running" and not one.is_cut_off]

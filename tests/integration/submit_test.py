@@ -12,7 +12,7 @@ from small_cluster import read_manifests
 DONE, FAILED, BAD_USAGE = 0, 1, 2
 IMAGE = "registry.example.com/dlrun:0.2.0"
 OBJECTS = {("Secret", "x-key"), ("ConfigMap", "x-files"), ("Service", "x"), ("NetworkPolicy", "x"), ("NetworkPolicy", "x-control"),
-           ("ServiceAccount", "x"), ("Role", "x"), ("RoleBinding", "x"), ("Job", "x"), ("Job", "x-hosts")}
+           ("ServiceAccount", "x"), ("Role", "x"), ("RoleBinding", "x"), ("Job", "x"), ("ConfigMap", "x-pods")}
 
 
 def running_pod(name="x-abcde", **changes):
@@ -220,29 +220,31 @@ class asks_a_control_pod(with_kubectl):
 
 
 class scales_pods(with_kubectl):
-    def spec_of_hosts(self):
-        return self.kubectl.objects["Job", "x-hosts"]["spec"]
+    def hosts(self):
+        return self.kubectl.objects["ConfigMap", "x-pods"]["data"]["hosts"]
 
     def test_within_what_the_job_was_submitted_for(self):
         self.submitted("--hosts", "3", "--hosts-min", "3", "--hosts-max", "5")
         for words in (("--hosts", "5"), ("--hosts=2",)):
             self.assertEqual(self.call("scale", "k8s://x", *words), (DONE, f"{words[-1][-1]} pods of hosts are wanted\n", ""))
-            self.assertEqual((self.spec_of_hosts()["completions"], self.spec_of_hosts()["parallelism"]), (int(words[-1][-1]),) * 2)
+            self.assertEqual(self.hosts(), words[-1][-1])
         for wrong in ("1", "6", "0", "99999999999999999"):
             self.expect_refused(self.call("scale", "k8s://x", "--hosts", wrong), f"--hosts {wrong}", "2 to 5 pods", "--hosts-max")
-        self.assertEqual(self.spec_of_hosts()["parallelism"], 2)
+        self.assertEqual(self.hosts(), "2")
         self.assertEqual(self.asked("exec"), [])
 
     def test_of_no_job_that_is_over_or_older(self):
         self.submitted()
-        hosts = self.kubectl.objects["Job", "x-hosts"]
-        hosts["spec"]["suspend"] = True
-        self.expect_refused(self.call("scale", "k8s://x", "--hosts", "1"), "the hosts of 'x' have ended")
-        hosts["spec"]["suspend"], annotations = False, hosts["metadata"].pop("annotations")
-        self.assertEqual(annotations, {"dlrun/hosts-min": "1", "dlrun/hosts-max": "1"})
+        job, hosts = self.kubectl.objects["Job", "x"], self.kubectl.objects["ConfigMap", "x-pods"]
+        job["status"] = {"conditions": [{"type": "Complete", "status": "True"}]}
+        self.expect_refused(self.call("scale", "k8s://x", "--hosts", "1"), "the job 'x' is over (Complete)")
+        job["status"] = {}
+        self.assertEqual(hosts["metadata"].pop("annotations"), {"dlrun/hosts-min": "1", "dlrun/hosts-max": "1"})
         self.expect_refused(self.call("scale", "k8s://x", "--hosts", "1"), "does not say how many hosts")
-        del self.kubectl.objects["Job", "x-hosts"]
-        self.expect_refused(self.call("scale", "k8s://x", "--hosts", "1"), "no job 'x-hosts'")
+        del self.kubectl.objects["ConfigMap", "x-pods"]
+        self.expect_refused(self.call("scale", "k8s://x", "--hosts", "1"), "does not say how many hosts")
+        del self.kubectl.objects["Job", "x"]
+        self.expect_refused(self.call("scale", "k8s://x", "--hosts", "1"), "no job 'x'")
 
     def test_and_workers_one_at_a_time_and_no_hosts_of_a_folder(self):
         self.submitted()

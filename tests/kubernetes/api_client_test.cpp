@@ -137,6 +137,59 @@ TEST_F(api_client_test, what_asking_again_does_not_help_is_told_at_once) {
   }
 }
 
+class following : public api_client_test {
+protected:
+  answer<void> follow() {
+    return api.make_client().follow(
+        {.verb = "watch", .version = "v1", .resource = "pods", .query = "watch=true"},
+        {.take = [this](std::string_view line) { lines.emplace_back(line); }});
+  }
+  std::vector<std::string> lines;
+};
+
+TEST_F(following, hands_on_whole_lines_however_they_come) {
+  api.streams = [](const auto&, const base::http_stream& how) {
+    for (const auto* part : {"on", "e\ntwo\nth", "ree\n", "\n", "rest"}) EXPECT_TRUE(how.take(200, part));
+    return base::http_answer{200, ""};
+  };
+  EXPECT_TRUE(follow());
+  EXPECT_THAT(lines, ElementsAre("one", "two", "three", ""));
+  EXPECT_THAT(api.asked(), ElementsAre("GET /api/v1/namespaces/team-a/pods?watch=true"));
+}
+
+TEST_F(following, ends_where_a_line_has_no_end) {
+  api.streams = [](const auto&, const base::http_stream& how) -> result<base::http_answer> {
+    const std::string much(std::size_t{1} << 20, 'x');
+    for (int i = 0; i < 100; ++i)
+      if (!how.take(200, much)) return fail(error_code::system, "broken off");
+    return base::http_answer{200, ""};
+  };
+  EXPECT_EQ(follow().error().kind, refusal_kind::no_answer);
+}
+
+TEST_F(following, tells_a_refusal_as_such_and_no_line) {
+  api.streams = [](const auto&, const base::http_stream& how) {
+    how.take(410, R"({"message":"too old)");
+    how.take(410, " resource version\"}\n");
+    return base::http_answer{410, ""};
+  };
+  const auto refused = follow().error();
+  EXPECT_EQ(refused.kind, refusal_kind::gone);
+  EXPECT_THAT(refused.message, HasSubstr("too old resource version"));
+  EXPECT_THAT(lines, SizeIs(0));
+}
+
+TEST_F(following, reads_a_token_that_is_refused_once_more) {
+  api.streams = [&](const base::http_request& asked, const base::http_stream&) {
+    api.write_token("second");
+    return base::http_answer{asked.headers.at(1) == "Authorization: Bearer second" ? 200 : 401, ""};
+  };
+  EXPECT_TRUE(follow());
+  api.streams = [](const auto&, const auto&) { return base::http_answer{401, ""}; };
+  EXPECT_EQ(follow().error().kind, refusal_kind::unauthorized);
+  EXPECT_THAT(api.requests, SizeIs(4));
+}
+
 class missing_right : public api_client_test {
 protected:
   std::string told(bool is_allowed) {

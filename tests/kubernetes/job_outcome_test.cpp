@@ -57,17 +57,5 @@ TEST(job_outcome, is_an_event_of_the_job) {
   EXPECT_EQ(event_of({.exit_code = 0}, job, "e", "p", when)["type"], "Normal");
 }
 
-TEST(job_outcome, a_job_is_over_when_kubernetes_says_so) {
-  const auto with = [](const char* type, const char* status) {
-    return json{{"status", {{"conditions", json::array({{{"type", type}, {"status", status}}})}}}};
-  };
-  for (const auto* type : {"Complete", "Failed", "SuccessCriteriaMet", "FailureTarget"}) {
-    EXPECT_TRUE(is_over(with(type, "True"))) << type;
-    EXPECT_FALSE(is_over(with(type, "False"))) << type;
-  }
-  EXPECT_FALSE(is_over(with("Suspended", "True")));
-  EXPECT_FALSE(is_over(json::object()));
-}
-
 } // namespace
 } // namespace dlrun::kubernetes

@@ -1,5 +1,6 @@
 #include "kubernetes/outcome_telling.hpp"
 
+#include "kubernetes/pod_record.hpp"
 #include "tests/kubernetes/played_api.hpp"
 
 #include <gmock/gmock.h>
@@ -18,20 +19,37 @@ using namespace std::chrono_literals;
 constexpr auto telling_max = 10s;
 constexpr auto patch_job_line = "PATCH /apis/batch/v1/namespaces/team-a/jobs/job?fieldManager=dlrun";
 constexpr auto make_event_line = "POST /api/v1/namespaces/team-a/events?fieldManager=dlrun";
-constexpr auto get_hosts_line = "GET /apis/batch/v1/namespaces/team-a/jobs/job-hosts";
-constexpr auto patch_hosts_line = "PATCH /apis/batch/v1/namespaces/team-a/jobs/job-hosts?fieldManager=dlrun";
+constexpr auto list_line =
+    "GET /api/v1/namespaces/team-a/pods?labelSelector=app.kubernetes.io%2Fname%3Ddlrun%2C"
+    "app.kubernetes.io%2Finstance%3Djob%2Capp.kubernetes.io%2Fcomponent%3Dhost&limit=500";
+constexpr auto delete_first_line = "DELETE /api/v1/namespaces/team-a/pods/job-hosts-0-1";
+constexpr auto delete_second_line = "DELETE /api/v1/namespaces/team-a/pods/job-hosts-1-3";
 
-/// Jobs that are there, of which that of the hosts is over at a time.
+json pod_json(int slot, int incarnation, const char* phase) {
+  const auto name = "job-hosts-" + std::to_string(slot) + "-" + std::to_string(incarnation);
+  return {
+      {"metadata",
+       {{"name", name},
+        {"uid", "uid-" + name},
+        {"labels", {{slot_label, std::to_string(slot)}, {incarnation_label, std::to_string(incarnation)}}}}},
+      {"status", {{"phase", phase}}}};
+}
+
+/// Of two pods of hosts, in that phase.
+base::http_answer two_pods(const char* phase) {
+  return {200, json{{"metadata", {{"resourceVersion", "9"}}},
+                    {"items", json::array({pod_json(0, 1, phase), pod_json(1, 3, phase)})}}
+                   .dump()};
+}
+
+/// A Job, and pods of hosts that end by themselves at a time.
 class outcome_telling_test : public testing::Test {
 protected:
   outcome_telling_test() {
     api.answer = [this](const base::http_request& asked) {
       const auto line = line_of(asked);
       if (refusals.contains(line)) return refusals.at(line);
-      if (line == get_hosts_line && api.now >= hosts_end)
-        return base::http_answer{
-            200, json{{"status", {{"conditions", json::array({{{"type", "Complete"}, {"status", "True"}}})}}}}
-                     .dump()};
+      if (line == list_line) return two_pods(api.now >= hosts_end ? "Succeeded" : "Running");
       return base::http_answer{200, json{{"metadata", {{"name", "job"}, {"uid", "17"}}}}.dump()};
     };
   }
@@ -40,7 +58,6 @@ protected:
     auto client = api.make_client();
     return tell_outcome(client,
                         {.job = "job",
-                         .hosts_job = "job-hosts",
                          .pod = "pod",
                          .outcome = {.exit_code = code, .reason = "why"},
                          .hosts_patience = hosts_patience},
@@ -52,31 +69,34 @@ protected:
   std::map<std::string, base::http_answer> refusals{};
 };
 
-TEST_F(outcome_telling_test, tells_the_job_first_then_an_event_and_leaves_hosts_that_are_over_alone) {
+TEST_F(outcome_telling_test, tells_the_job_first_then_an_event_and_deletes_pods_that_have_ended) {
   EXPECT_THAT(tell(), IsEmpty());
-  EXPECT_THAT(api.asked(), ElementsAre(patch_job_line, make_event_line, get_hosts_line));
+  EXPECT_THAT(api.asked(),
+              ElementsAre(patch_job_line, make_event_line, list_line, delete_first_line, delete_second_line));
   EXPECT_EQ(json::parse(api.requests[0].body)["spec"]["backoffLimit"], 0);
   EXPECT_EQ(json::parse(api.requests[1].body)["involvedObject"]["uid"], "17");
+  EXPECT_EQ(json::parse(api.requests[4].body)["preconditions"]["uid"], "uid-job-hosts-1-3");
 }
 
 TEST_F(outcome_telling_test, waits_for_hosts_that_hear_of_the_end_by_themselves) {
   hosts_end = api.in(3s);
   EXPECT_THAT(tell(0), IsEmpty());
-  EXPECT_EQ(api.asked().back(), get_hosts_line);
+  EXPECT_GE(api.now, hosts_end);
+  EXPECT_EQ(api.asked().back(), delete_second_line);
   EXPECT_FALSE(json::parse(api.requests[0].body).contains("spec"));
 }
 
-TEST_F(outcome_telling_test, suspends_hosts_that_nobody_tells) {
+TEST_F(outcome_telling_test, deletes_hosts_that_nobody_tells) {
   hosts_end = time_point::max();
   const auto begun = api.now;
   EXPECT_THAT(tell(), IsEmpty());
-  EXPECT_EQ(api.asked().back(), patch_hosts_line);
-  EXPECT_EQ(json::parse(api.requests.back().body), (json{{"spec", {{"suspend", true}}}}));
+  EXPECT_EQ(api.asked().back(), delete_second_line);
   EXPECT_GE(api.now - begun, 5s);
   api.requests.clear();
   const auto again = api.now;
   EXPECT_THAT(tell(2, 0s), IsEmpty());
-  EXPECT_THAT(api.asked(), ElementsAre(patch_job_line, make_event_line, get_hosts_line, patch_hosts_line));
+  EXPECT_THAT(api.asked(),
+              ElementsAre(patch_job_line, make_event_line, list_line, delete_first_line, delete_second_line));
   EXPECT_EQ(api.now, again) << "nobody has told them";
 }
 
@@ -85,8 +105,7 @@ TEST_F(outcome_telling_test, leaves_hosts_alone_where_another_start_may_do_bette
   hosts_end = time_point::max();
   auto client = api.make_client();
   const job_outcome outcome{.exit_code = 1, .reason = "why", .is_final = false};
-  EXPECT_THAT(tell_outcome(client, {.job = "job", .hosts_job = "job-hosts", .pod = "pod", .outcome = outcome},
-                           api.in(telling_max)),
+  EXPECT_THAT(tell_outcome(client, {.job = "job", .pod = "pod", .outcome = outcome}, api.in(telling_max)),
               IsEmpty());
   EXPECT_THAT(api.asked(), ElementsAre(patch_job_line, make_event_line));
 }
@@ -95,16 +114,19 @@ TEST_F(outcome_telling_test, does_what_it_may_and_says_what_it_may_not) {
   hosts_end = time_point::max();
   refusals[make_event_line] = refused(403, "events is forbidden");
   EXPECT_THAT(tell(), ElementsAre(HasSubstr("cannot create events: HTTP status 403: events is forbidden")));
-  EXPECT_EQ(api.asked().back(), patch_hosts_line);
+  EXPECT_EQ(api.asked().back(), delete_second_line);
   refusals.clear();
   refusals[patch_job_line] = refused(403, "exceeded quota");
   EXPECT_THAT(tell(), ElementsAre(HasSubstr("patch jobs.batch 'job'")));
-  EXPECT_EQ(api.asked().back(), patch_hosts_line);
+  EXPECT_EQ(api.asked().back(), delete_second_line);
 }
 
-TEST_F(outcome_telling_test, hosts_whose_job_is_gone_are_over) {
-  refusals[get_hosts_line] = refused(404, "not found");
+TEST_F(outcome_telling_test, a_pod_that_is_gone_is_no_failure_and_one_that_cannot_be_deleted_is_told) {
+  refusals[delete_first_line] = refused(404, "not found");
   EXPECT_THAT(tell(), IsEmpty());
+  refusals[delete_first_line] = refused(422, "no");
+  EXPECT_THAT(tell(), ElementsAre(HasSubstr("cannot delete pods 'job-hosts-0-1'")));
+  EXPECT_EQ(api.asked().back(), delete_second_line);
 }
 
 TEST_F(outcome_telling_test, an_event_that_is_there_after_all_is_made) {
@@ -132,12 +154,10 @@ TEST_F(outcome_telling_test, answers_of_another_shape_are_told_and_nothing_worse
 
 TEST_F(outcome_telling_test, a_reason_that_is_no_text_is_told_as_far_as_it_is) {
   auto client = api.make_client();
-  EXPECT_THAT(
-      tell_outcome(
-          client,
-          {.job = "job", .hosts_job = "h", .pod = "p", .outcome = {.exit_code = 2, .reason = "\xff/x"}},
-          api.in(telling_max)),
-      IsEmpty());
+  EXPECT_THAT(tell_outcome(client,
+                           {.job = "job", .pod = "p", .outcome = {.exit_code = 2, .reason = "\xff/x"}},
+                           api.in(telling_max)),
+              IsEmpty());
   EXPECT_THAT(json::parse(api.requests[0].body)["metadata"]["annotations"]["dlrun/reason"].get<std::string>(),
               HasSubstr("/x"));
 }

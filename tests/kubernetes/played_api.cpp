@@ -22,6 +22,9 @@ base::http_answer refused(long status, const std::string& message, const std::st
 played_api::played_api()
     : answer([](const auto&) {
       return base::http_answer{200, "{}"};
+    })
+    , streams([](const auto&, const auto&) {
+      return base::http_answer{200, ""};
     }) {
   write_token("first");
 }
@@ -37,6 +40,12 @@ result<base::http_answer> played_api::send(const base::http_request& request,
   deadlines.push_back(deadline);
   now += takes;
   return answer(request);
+}
+
+result<base::http_answer> played_api::stream(const base::http_request& request,
+                                             const base::http_stream& how) {
+  requests.push_back(request);
+  return streams(request, how);
 }
 
 api_client played_api::make_client() {

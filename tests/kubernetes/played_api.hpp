@@ -22,6 +22,8 @@ public:
   result<base::http_answer> send(const base::http_request& request,
                                  std::chrono::milliseconds deadline) override;
 
+  result<base::http_answer> stream(const base::http_request& request, const base::http_stream& how) override;
+
   api_client make_client();
   time_point in(std::chrono::milliseconds later) const { return now + later; }
   /// "METHOD PATH" of all that were asked.
@@ -29,6 +31,9 @@ public:
   void write_token(const std::string& token) const;
 
   script answer;
+  /// What a stream gets: hands parts to `how.take`.
+  std::function<result<base::http_answer>(const base::http_request& asked, const base::http_stream& how)>
+      streams;
   std::vector<base::http_request> requests{};
   std::vector<std::chrono::milliseconds> deadlines{}, waits{};
   time_point now{std::chrono::hours{1}};

@@ -27,19 +27,20 @@ protected:
     const auto admitted = admit(name, address);
     return admitted ? "" : admitted.error().message;
   }
+  std::string awaited() const { return roles.joining().awaited(roles.roster()); }
   hosted_actions actions;
 };
 
 TEST_F(joined_hosts_test, the_job_begins_once_as_many_are_there_as_are_wanted) {
-  EXPECT_EQ(roles.awaited(), "2 of 3 hosts are there; hosts join at 10.0.0.1:7700");
+  EXPECT_EQ(awaited(), "2 of 3 hosts are there; hosts join at 10.0.0.1:7700");
   const auto first_one = admit("gamma", "10.0.0.3");
   ASSERT_TRUE(first_one);
   EXPECT_EQ(test::the_only<job_event>(actions).event, "host-enrolled");
   EXPECT_EQ(first_one->index, 2U); // behind those of the list
-  EXPECT_THAT(roles.awaited(), HasSubstr("2 of 3 hosts are there, 1 get ready"));
+  EXPECT_THAT(awaited(), HasSubstr("2 of 3 hosts are there, 1 get ready"));
   join("gamma", 8);
   EXPECT_EQ(refused, "");
-  EXPECT_EQ(roles.awaited(), "");
+  EXPECT_EQ(awaited(), "");
   EXPECT_EQ(admit("delta", "10.0.0.4")->index, 3U);
 }
 
@@ -83,6 +84,25 @@ TEST_F(joined_hosts_test, a_host_that_joined_and_is_lost_may_join_again_and_has_
   EXPECT_EQ(again->index, before.index);
   join("gamma", 9);
   EXPECT_EQ(refused, "");
+}
+
+/// As pods are, where one replaces another that may still run.
+TEST_F(joined_hosts_test, of_two_with_one_name_one_is_let_in_at_a_time_and_none_that_was_given_up) {
+  EXPECT_EQ(roles.joining().address_of("gamma"), "");
+  ASSERT_TRUE(admit("gamma", "10.0.0.3"));
+  EXPECT_THAT(problem("gamma", "10.0.0.4"), HasSubstr("is joining already"));
+  join("gamma", 8);
+  EXPECT_THAT(problem("gamma", "10.0.0.4"), HasSubstr("is there"));
+  EXPECT_EQ(roles.joining().address_of("gamma"), "10.0.0.3") << "that of the one that is in";
+  roles.on_sighting("gamma", 8, {sight::there, 0ms}, now);
+  roles.on_sighting("gamma", 8, {sight::silent, 800ms}, now);
+  ASSERT_TRUE(admit("gamma", "10.0.0.4"));
+  EXPECT_EQ(roles.joining().address_of("gamma"), "10.0.0.4");
+  join("gamma", 8);
+  EXPECT_THAT(refused, HasSubstr("was given up"));
+  join("gamma", 9);
+  EXPECT_EQ(refused, "");
+  EXPECT_THAT(problem("gamma", "10.0.0.3"), HasSubstr("is there"));
 }
 
 TEST_F(joined_hosts_test, a_ps_shard_waits_for_a_joined_host_with_its_store_as_for_one_of_the_list) {
@@ -132,7 +152,7 @@ TEST_F(joined_hosts_test, a_dismissal_is_repeated_to_those_that_have_not_gone) {
 TEST_F(joined_hosts_test, nobody_joins_a_job_that_lets_none_in) {
   roles = hosted_roles{{.root = "alpha"}};
   EXPECT_THAT(problem("gamma", "10.0.0.3"), HasSubstr("has no 'join:'"));
-  EXPECT_EQ(roles.awaited(), "");
+  EXPECT_EQ(awaited(), "");
 }
 
 } // namespace

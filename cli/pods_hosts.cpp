@@ -1,0 +1,65 @@
+#include "cli/pods_hosts.hpp"
+
+#include "actors/agent/host_roster.hpp"
+#include "base/own_machine.hpp"
+#include "cli/complain.hpp"
+#include "cli/kubernetes_objects.hpp"
+#include "kubernetes/pod_requests.hpp"
+
+#include <cstdlib>
+#include <fmt/format.h>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+namespace dlrun::cli {
+namespace {
+
+kubernetes::host_standing standing_of(const std::string& state) {
+  if (state == to_string(agent::host_state::away)) return kubernetes::host_standing::away;
+  const bool comes =
+      state == to_string(agent::host_state::starting) || state == to_string(agent::host_state::joining);
+  return comes ? kubernetes::host_standing::joining : kubernetes::host_standing::there;
+}
+
+result<nlohmann::json> read_template() {
+  const auto path = fmt::format("{}/{}", job_folder, pod_template_key);
+  std::ifstream file{path};
+  auto read = nlohmann::json::parse(file, nullptr, false);
+  if (read.is_object()) return read;
+  return fail(
+      error_code::bad_usage,
+      fmt::format("'{}' holds no template for the pods of hosts: 'dlrun manifests' writes a ConfigMap "
+                  "that does",
+                  path));
+}
+
+} // namespace
+
+kubernetes::host_sights sights_of(const std::string& job, const std::vector<agent::host_view>& hosts) {
+  kubernetes::host_sights all;
+  for (const auto& host : hosts)
+    if (const auto slot = kubernetes::slot_of(job, host.name))
+      all[*slot] = {standing_of(host.state), host.address};
+  return all;
+}
+
+result<void> pods_hosts::begin() {
+  const auto place =
+      kubernetes::find_api(std::getenv("KUBERNETES_SERVICE_HOST"), std::getenv("KUBERNETES_SERVICE_PORT"));
+  if (!place) return tl::unexpected(place.error());
+  const auto pod_template = read_template();
+  if (!pod_template) return tl::unexpected(pod_template.error());
+  auto started = kubernetes::pod_service::start(
+      *place, {.job = job_, .own_pod = base::host_name(), .pod_template = *pod_template},
+      {.tell = [](const auto& text) { say(stderr, "dlrun: {}\n", text); },
+       .warn = [](const auto& text) { warn(text); }});
+  if (!started) return tl::unexpected(started.error());
+  service_ = std::move(*started);
+  return {};
+}
+
+void pods_hosts::see(const agent::run_snapshot& now) {
+  if (service_ && !now.hosts.empty()) service_->hosts_are(sights_of(job_, now.hosts));
+}
+
+} // namespace dlrun::cli

@@ -1,0 +1,28 @@
+/// Reads what may be missing, or of another kind, in objects of Kubernetes.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+namespace dlrun::kubernetes {
+
+/// null where `of` is no object, or has none.
+inline const nlohmann::json& member(const nlohmann::json& of, const char* name) {
+  static const nlohmann::json none;
+  const auto found = of.is_object() ? of.find(name) : of.end();
+  return of.is_object() && found != of.end() ? *found : none;
+}
+
+/// "" where there is no text.
+inline std::string text_in(const nlohmann::json& of, const char* name) {
+  const auto& found = member(of, name);
+  return found.is_string() ? found.get<std::string>() : "";
+}
+
+/// The same by a path, as in "/metadata/uid".
+inline std::string text_at(const nlohmann::json& of, const char* path) {
+  const nlohmann::json::json_pointer at{path};
+  return of.contains(at) && of.at(at).is_string() ? of.at(at).get<std::string>() : "";
+}
+
+} // namespace dlrun::kubernetes

@@ -1,0 +1,204 @@
+#include "kubernetes/pod_plan.hpp"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <utility>
+
+namespace dlrun::kubernetes {
+namespace {
+
+bool is_alive(const pod_record& pod) {
+  return !pod.is_going && (pod.phase == pod_phase::pending || pod.phase == pod_phase::running);
+}
+
+/// Why a pod lives no more.
+std::string why_ended(const pod_record& pod) {
+  if (pod.is_going) return fmt::format("{} is being deleted", pod.name);
+  return fmt::format("{} has {}{}{}", pod.name, pod.phase == pod_phase::failed ? "failed" : "ended",
+                     pod.reason.empty() ? "" : ": ", pod.reason);
+}
+
+std::string seconds(std::chrono::milliseconds time) {
+  return fmt::format("{:.1f} s", std::chrono::duration<double>(time).count());
+}
+
+} // namespace
+
+// ---- what is there
+
+void pod_plan::on_news(const pod_news& news) {
+  if (const auto* all = std::get_if<pod_listing>(&news)) return list(*all);
+  if (const auto* pod = std::get_if<pod_record>(&news)) return see(*pod);
+  const auto found = pods_.find(std::get<pod_gone>(news).uid);
+  if (found == pods_.end()) return;
+  auto& slot = slots_[found->second.slot];
+  if (found->second.incarnation == slot.newest) slot.why = fmt::format("{} is gone", found->second.name);
+  deletions_.erase(found->first);
+  pods_.erase(found);
+}
+
+void pod_plan::see(const pod_record& pod) {
+  auto& slot = slots_[pod.slot];
+  slot.newest = std::max(slot.newest, pod.incarnation);
+  if (slot.unseen && slot.unseen->uid == pod.uid) slot.unseen.reset();
+  pods_[pod.uid] = pod;
+}
+
+/// One that was made after the list had begun may be missing in it.
+void pod_plan::list(const pod_listing& all) {
+  is_listed_ = true;
+  pods_.clear();
+  for (const auto& pod : all.pods) see(pod);
+  for (auto& [number, slot] : slots_)
+    if (slot.unseen && slot.unseen_since < all.began) slot.unseen.reset();
+  std::erase_if(deletions_, [this](const auto& one) { return !pods_.contains(one.first); });
+}
+
+// ---- what is to be done
+
+std::vector<pod_action> pod_plan::next(const wanted_pods& wanted, const std::optional<host_sights>& hosts,
+                                       time_point now) {
+  const auto passed = std::chrono::duration<double>(now - std::exchange(looked_, now).value_or(now)).count();
+  room_ = std::min(rules_.burst, room_ + rules_.rate * passed);
+  std::vector<pod_action> out;
+  if (!is_listed_ || wanted.owner.empty()) return out;
+  for (std::uint32_t slot = 0; slot < wanted.count; ++slot)
+    look_at_slot(slot, wanted, hosts ? &*hosts : nullptr, now, out);
+  for (const auto& [uid, pod] : pods_)
+    if (pod.slot >= wanted.count && pod.owner == wanted.owner && !pod.is_going)
+      remove(pod, fmt::format("{} pods of hosts are wanted", wanted.count), now, out);
+  return out;
+}
+
+void pod_plan::look_at_slot(std::uint32_t slot, const wanted_pods& wanted, const host_sights* hosts,
+                            time_point now, std::vector<pod_action>& out) {
+  auto& state = slots_[slot];
+  const auto* alive = newest_alive(slot, state, wanted.owner);
+  if (alive == nullptr) {
+    const auto* ended = newest_ended(slot, wanted.owner);
+    if (ended != nullptr) {
+      state.why = why_ended(*ended);
+      remove_older(*ended, wanted.owner, now, out); // it tells why, until another one lives
+    }
+    if (!is_finished(ended, state, now) && may_make(state, now)) make(slot, state, out);
+    return;
+  }
+  remove_older(*alive, wanted.owner, now, out);
+  if (hosts == nullptr) return;
+  const auto host = hosts->find(slot);
+  auto why = why_given_up(*alive, state, host == hosts->end() ? host_sight{} : host->second, now);
+  if (why.empty()) return;
+  state.why = std::move(why);
+  if (may_make(state, now)) make(slot, state, out);
+}
+
+/// Null: none lives. What was made and is not told of yet does.
+const pod_record* pod_plan::newest_alive(std::uint32_t slot, const slot_state& state,
+                                         const std::string& owner) const {
+  const bool is_made = state.unseen && state.unseen->owner == owner && is_alive(*state.unseen);
+  const pod_record* found = is_made ? &*state.unseen : nullptr;
+  for (const auto& [uid, pod] : pods_)
+    if (pod.slot == slot && pod.owner == owner && is_alive(pod) &&
+        (found == nullptr || pod.incarnation > found->incarnation))
+      found = &pod;
+  return found;
+}
+
+/// @returns "" where it is not, or not yet
+std::string pod_plan::why_given_up(const pod_record& pod, slot_state& state, const host_sight& host,
+                                   time_point now) const {
+  if (host.standing != host_standing::away && !pod.address.empty() && host.address == pod.address) {
+    if (!state.in_since) state.in_since = now;
+    if (now - *state.in_since >= rules_.sound_after) state.pods_made = 0;
+    state.joined = pod.uid;
+    state.out_since.reset();
+    state.restarts = pod.restarts;
+    return "";
+  }
+  state.in_since.reset();
+  if (pod.is_held_back && pod.restarts >= rules_.restarts_max)
+    return fmt::format("the container of {} was started {} times in vain", pod.name, pod.restarts + 1);
+  if (state.joined != pod.uid) return ""; // it is on its way
+  if (!state.out_since) state.out_since = now;
+  const bool is_restarted = !pod.runs || pod.restarts > state.restarts;
+  const auto patience = is_restarted ? rules_.restart_patience : rules_.silence_patience;
+  if (now - *state.out_since < patience) return "";
+  return is_restarted
+             ? fmt::format("the container of {} has ended, and its host has not joined again for {}",
+                           pod.name, seconds(patience))
+             : fmt::format("the job has given up the host of {}, whose pod says nothing of it for {}",
+                           pod.name, seconds(patience));
+}
+
+/// Of a slot where none lives; null: there is none.
+const pod_record* pod_plan::newest_ended(std::uint32_t slot, const std::string& owner) const {
+  const pod_record* newest = nullptr;
+  for (const auto& [uid, pod] : pods_)
+    if (pod.slot == slot && pod.owner == owner &&
+        (newest == nullptr || pod.incarnation > newest->incarnation))
+      newest = &pod;
+  return newest;
+}
+
+/// It ended with 0, as hosts do that hear that the job is over, just now.
+bool pod_plan::is_finished(const pod_record* newest, slot_state& state, time_point now) const {
+  if (newest == nullptr || newest->is_going || newest->phase != pod_phase::succeeded) {
+    state.finished_since.reset();
+    return false;
+  }
+  if (!state.finished_since) state.finished_since = now;
+  return now - *state.finished_since < rules_.finished_patience;
+}
+
+/// The first two of a slot at once.
+bool pod_plan::may_make(const slot_state& state, time_point now) const {
+  if (room_ < 1) return false;
+  if (!state.made_at || state.pods_made < 2) return now >= state.not_before;
+  constexpr std::uint32_t doublings_max = 10;
+  const auto pause = rules_.pause_first * (1U << std::min(state.pods_made - 2, doublings_max));
+  return now >= state.not_before && now - *state.made_at >= std::min(pause, rules_.pause_max);
+}
+
+void pod_plan::make(std::uint32_t slot, slot_state& state, std::vector<pod_action>& out) {
+  room_ -= 1;
+  out.emplace_back(create_pod{slot, state.newest + 1, state.why});
+}
+
+void pod_plan::remove(const pod_record& pod, std::string why, time_point now, std::vector<pod_action>& out) {
+  const auto asked = deletions_.find(pod.uid);
+  if (asked != deletions_.end() && now - asked->second < rules_.repeat_after) return;
+  deletions_[pod.uid] = now;
+  out.emplace_back(delete_pod{pod.name, pod.uid, std::move(why)});
+}
+
+/// Also those that have ended: nobody needs them.
+void pod_plan::remove_older(const pod_record& than, const std::string& owner, time_point now,
+                            std::vector<pod_action>& out) {
+  for (const auto& [uid, pod] : pods_)
+    if (pod.slot == than.slot && pod.owner == owner && pod.incarnation < than.incarnation && !pod.is_going)
+      remove(pod, fmt::format("{} came after it", than.name), now, out);
+}
+
+// ---- what became of it
+
+void pod_plan::on_created(const create_pod& what, const pod_record& made, time_point now) {
+  auto& slot = slots_[what.slot];
+  slot.newest = std::max(slot.newest, what.incarnation);
+  ++slot.pods_made;
+  slot.made_at = now;
+  slot.out_since.reset();
+  if (pods_.contains(made.uid)) return; // it was told of meanwhile
+  slot.unseen = made;
+  slot.unseen_since = now;
+}
+
+/// One that may pass says nothing of the slot.
+void pod_plan::on_not_created(const create_pod& what, refusal_kind why, time_point now) {
+  auto& slot = slots_[what.slot];
+  slot.not_before = now + rules_.pause_first;
+  if (may_pass(why)) return;
+  ++slot.pods_made;
+  slot.made_at = now;
+}
+
+} // namespace dlrun::kubernetes

@@ -1,0 +1,135 @@
+/// pod_plan: which pods of hosts are to be made, and which are to go.
+#pragma once
+
+#include "kubernetes/api_refusal.hpp"
+#include "kubernetes/pod_watch.hpp"
+
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+namespace dlrun::kubernetes {
+
+/// What the job says of a host.
+enum class host_standing : std::uint8_t {
+  away,    ///< it is not there, or was given up
+  joining, ///< it gets ready
+  there    ///< or drained: that it goes is no loss
+};
+struct host_sight {
+  host_standing standing = host_standing::away;
+  std::string address{}; ///< of the agent that joined last
+};
+/// By slot. A host that is not named never joined.
+using host_sights = std::map<std::uint32_t, host_sight>;
+
+/// What users want.
+struct wanted_pods {
+  std::string owner{};     ///< uid of the object that is to control them; "": nothing is done
+  std::uint32_t count = 0; ///< slots 0 to count - 1 are to have a pod
+};
+
+struct create_pod {
+  std::uint32_t slot = 0;
+  std::uint32_t incarnation = 0;
+  std::string why;
+};
+struct delete_pod {
+  std::string name;
+  std::string uid;
+  std::string why;
+};
+using pod_action = std::variant<create_pod, delete_pod>;
+
+struct pod_rules {
+  /// A host that was there and is away, though its pod says that all is well: its node may be dead.
+  std::chrono::milliseconds silence_patience{2000};
+  /// The same where the pod says that its container ended: the kubelet starts it again in place,
+  /// after 0, 10 and 20 s, with the stores that the pod has.
+  std::chrono::milliseconds restart_patience{15'000};
+  /// A pod that ended well says that the job is over; the root then ends too.
+  std::chrono::milliseconds finished_patience{15'000};
+  /// After that many restarts a pod that never joined is given up, while the kubelet holds it back.
+  std::uint32_t restarts_max = 4;
+  /// A host that was there for so long is sound: its next pod is made at once.
+  std::chrono::milliseconds sound_after{60'000};
+  /// Between two pods of a slot, from the third on; doubles.
+  std::chrono::milliseconds pause_first{1000}, pause_max{60'000};
+  /// Pods made in a second, and at once.
+  double rate = 50, burst = 100;
+  /// Before a deletion that shows no effect is asked for again.
+  std::chrono::milliseconds repeat_after{10'000};
+};
+
+/// Pure and level-triggered: each look compares what is wanted with what is there, and says what to
+/// do next. Of the pods of a slot the newest counts, and all older ones are deleted. A slot without
+/// a pod that lives gets the next incarnation; so does one whose pod the job has given up, which is
+/// deleted once the next one is there. So a slot never has two pods that live, but where one of
+/// them is given up: the job lets in one agent of a name at a time.
+class pod_plan {
+public:
+  explicit pod_plan(pod_rules rules = {})
+      : rules_{rules}
+      , room_{rules.burst} {}
+
+  // what is there
+  void on_news(const pod_news& news);
+
+  /// @param hosts nothing: the job does not say yet
+  /// @returns what is to be done now, each answered before the next look; nothing before all pods
+  /// were listed once
+  std::vector<pod_action> next(const wanted_pods& wanted, const std::optional<host_sights>& hosts,
+                               time_point now);
+
+  // what became of it
+  void on_created(const create_pod& what, const pod_record& made, time_point now);
+  /// Something else has its name.
+  void on_name_taken(const create_pod& what) { slots_[what.slot].newest = what.incarnation; }
+  void on_not_created(const create_pod& what, refusal_kind why, time_point now);
+
+private:
+  struct slot_state {
+    std::uint32_t newest = 0;    ///< incarnation that was ever seen
+    std::uint32_t pods_made = 0; ///< or tried to, since its host was sound
+    std::optional<time_point> made_at{};
+    time_point not_before{};            ///< the server did not make it
+    std::optional<pod_record> unseen{}; ///< made, and not told of by the server yet
+    time_point unseen_since{};
+    std::string why{"it has none"}; ///< it needs a pod
+    // of its pod that lives
+    std::string joined{};                 ///< uid, once its host was there
+    std::optional<time_point> in_since{}; ///< its host is there since then
+    std::optional<time_point> out_since{};
+    std::uint32_t restarts = 0; ///< when its host was there last
+    std::optional<time_point> finished_since{};
+  };
+
+  void see(const pod_record& pod);
+  void list(const pod_listing& all);
+  const pod_record* newest_alive(std::uint32_t slot, const slot_state& state, const std::string& owner) const;
+  void look_at_slot(std::uint32_t slot, const wanted_pods& wanted, const host_sights* hosts, time_point now,
+                    std::vector<pod_action>& out);
+  std::string why_given_up(const pod_record& pod, slot_state& state, const host_sight& host,
+                           time_point now) const;
+  const pod_record* newest_ended(std::uint32_t slot, const std::string& owner) const;
+  bool is_finished(const pod_record* newest, slot_state& state, time_point now) const;
+  bool may_make(const slot_state& state, time_point now) const;
+  void make(std::uint32_t slot, slot_state& state, std::vector<pod_action>& out);
+  void remove(const pod_record& pod, std::string why, time_point now, std::vector<pod_action>& out);
+  void remove_older(const pod_record& than, const std::string& owner, time_point now,
+                    std::vector<pod_action>& out);
+
+  pod_rules rules_;
+  double room_; ///< pods that may be made at once
+  std::optional<time_point> looked_;
+  bool is_listed_ = false;
+  std::map<std::string, pod_record> pods_; ///< by uid
+  std::map<std::uint32_t, slot_state> slots_;
+  std::map<std::string, time_point> deletions_; ///< that were asked for, by uid
+};
+
+} // namespace dlrun::kubernetes

@@ -1,0 +1,69 @@
+#include "kubernetes/pod_record.hpp"
+
+#include "base/utf8.hpp"
+#include "kubernetes/json_text.hpp"
+
+#include <charconv>
+#include <nlohmann/json.hpp>
+
+namespace dlrun::kubernetes {
+namespace {
+
+using nlohmann::json;
+
+constexpr std::size_t why_bytes_max = 200;
+
+std::optional<std::uint32_t> label_number(const json& labels, const char* name) {
+  const auto text = text_in(labels, name);
+  std::uint32_t number = 0;
+  const auto* const end = text.data() + text.size();
+  const auto read = std::from_chars(text.data(), end, number);
+  return read.ec == std::errc{} && read.ptr == end ? std::optional{number} : std::nullopt;
+}
+
+std::string controller_of(const json& metadata) {
+  for (const auto& one : member(metadata, "ownerReferences"))
+    if (member(one, "controller") == true) return text_in(one, "uid");
+  return "";
+}
+
+pod_phase phase_of(const std::string& text) {
+  if (text == "Succeeded") return pod_phase::succeeded;
+  if (text == "Failed") return pod_phase::failed;
+  return text == "Pending" ? pod_phase::pending : pod_phase::running; // Unknown: nobody says that it ended
+}
+
+/// It has one container.
+void read_container(const json& status, pod_record& into) {
+  for (const auto& one : member(status, "containerStatuses")) {
+    const auto& state = member(one, "state");
+    into.runs = !member(state, "running").is_null();
+    const auto& restarts = member(one, "restartCount");
+    if (restarts.is_number_unsigned()) into.restarts = restarts.get<std::uint32_t>();
+    const auto waits = text_in(member(state, "waiting"), "reason");
+    into.is_held_back = waits == "CrashLoopBackOff";
+    if (!waits.empty()) into.reason = waits;
+  }
+}
+
+} // namespace
+
+std::optional<pod_record> read_pod(const json& pod) {
+  const auto &metadata = member(pod, "metadata"), &status = member(pod, "status");
+  const auto& labels = member(metadata, "labels");
+  const auto slot = label_number(labels, slot_label), incarnation = label_number(labels, incarnation_label);
+  pod_record made{.name = text_in(metadata, "name"), .uid = text_in(metadata, "uid")};
+  if (made.name.empty() || made.uid.empty() || !slot || !incarnation) return std::nullopt;
+  made.owner = controller_of(metadata);
+  made.address = text_in(status, "podIP");
+  made.slot = *slot;
+  made.incarnation = *incarnation;
+  made.phase = phase_of(text_in(status, "phase"));
+  made.is_going = !member(metadata, "deletionTimestamp").is_null();
+  made.reason = text_in(status, "reason");
+  read_container(status, made);
+  made.reason = base::printable(made.reason, why_bytes_max);
+  return made;
+}
+
+} // namespace dlrun::kubernetes

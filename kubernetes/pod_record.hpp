@@ -1,0 +1,38 @@
+/// pod_record: what is kept of a pod of a host, of the 10 KB that Kubernetes tells of it.
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+
+namespace dlrun::kubernetes {
+
+// Labels of the pods of hosts.
+inline constexpr auto slot_label = "dlrun/slot";
+inline constexpr auto incarnation_label = "dlrun/incarnation";
+
+enum class pod_phase : std::uint8_t { pending, running, succeeded, failed };
+
+/// Slot I of a job is its host JOB-hosts-I; each pod that is made for it is an incarnation, from 1.
+struct pod_record {
+  std::string name;
+  std::string uid;
+  std::string owner{};   ///< uid of the object that controls it
+  std::string address{}; ///< "": it has none yet
+  std::uint32_t slot = 0;
+  std::uint32_t incarnation = 0;
+  pod_phase phase = pod_phase::pending;
+  bool is_going = false;      ///< it was deleted, and may still run
+  bool runs = false;          ///< its container does
+  bool is_held_back = false;  ///< CrashLoopBackOff: the kubelet waits before it starts it again
+  std::uint32_t restarts = 0; ///< of its container
+  std::string reason{};       ///< why it failed, or waits; "" where nothing is said
+
+  bool operator==(const pod_record&) const = default;
+};
+
+/// @returns nothing for what is no pod of a host.
+std::optional<pod_record> read_pod(const nlohmann::json& pod);
+
+} // namespace dlrun::kubernetes

@@ -1,0 +1,158 @@
+#include "kubernetes/pod_requests.hpp"
+
+#include "kubernetes/json_text.hpp"
+
+#include <charconv>
+#include <fmt/format.h>
+
+namespace dlrun::kubernetes {
+namespace {
+
+using nlohmann::json;
+
+api_request for_pods(const std::string& verb, const std::string& name = "") {
+  return {.verb = verb, .version = "v1", .resource = "pods", .name = name};
+}
+
+api_request for_pods_object(const std::string& verb, const std::string& job, const std::string& body = "") {
+  return {.verb = verb, .version = "v1", .resource = "configmaps", .name = pods_object_of(job), .body = body};
+}
+
+api_refusal odd(const std::string& what) {
+  return {refusal_kind::wrong, fmt::format("the API server's answer is no {}", what)};
+}
+
+std::optional<std::uint32_t> number_of(const std::string& text) {
+  std::uint32_t number = 0;
+  const auto* const end = text.data() + text.size();
+  const auto read = std::from_chars(text.data(), end, number);
+  return read.ec == std::errc{} && read.ptr == end ? std::optional{number} : std::nullopt;
+}
+
+} // namespace
+
+std::string pods_object_of(const std::string& job) { return job + "-pods"; }
+
+std::string host_of(const std::string& job, std::uint32_t slot) {
+  return fmt::format("{}-hosts-{}", job, slot);
+}
+
+std::string pod_of(const std::string& job, std::uint32_t slot, std::uint32_t incarnation) {
+  return fmt::format("{}-{}", host_of(job, slot), incarnation);
+}
+
+std::optional<std::uint32_t> slot_of(const std::string& job, const std::string& host) {
+  const auto before = job + "-hosts-";
+  const auto slot = host.starts_with(before) ? number_of(host.substr(before.size())) : std::nullopt;
+  return slot && host_of(job, *slot) == host ? slot : std::nullopt;
+}
+
+std::string selector_of(const std::string& job) {
+  return fmt::format("app.kubernetes.io/name=dlrun,app.kubernetes.io/instance={},"
+                     "app.kubernetes.io/component=host",
+                     job);
+}
+
+json pod_object(const json& pod_template, const std::string& job, const create_pod& what,
+                const std::string& owner) {
+  json made = pod_template;
+  made["apiVersion"] = "v1";
+  made["kind"] = "Pod";
+  auto& metadata = made["metadata"];
+  metadata["name"] = pod_of(job, what.slot, what.incarnation);
+  metadata["labels"][slot_label] = std::to_string(what.slot);
+  metadata["labels"][incarnation_label] = std::to_string(what.incarnation);
+  metadata["ownerReferences"] = json::array({{{"apiVersion", "v1"},
+                                              {"kind", "ConfigMap"},
+                                              {"name", pods_object_of(job)},
+                                              {"uid", owner},
+                                              {"controller", true},
+                                              {"blockOwnerDeletion", false}}});
+  made["spec"]["hostname"] = host_of(job, what.slot);
+  return made;
+}
+
+answer<wanted_pods> pod_requests::wanted(time_point give_up) {
+  const auto found = client_.ask(for_pods_object("get", source_.job), give_up);
+  if (!found && found.error().kind == refusal_kind::not_there) return wanted_pods{};
+  if (!found) return tl::unexpected(found.error());
+  if (!text_at(*found, "/metadata/deletionTimestamp").empty()) return wanted_pods{};
+  const auto count = number_of(text_at(*found, "/data/hosts"));
+  if (!count || *count > slots_max)
+    return tl::unexpected(
+        api_refusal{refusal_kind::wrong, fmt::format("ConfigMap '{}': its '{}' is no number up to {}",
+                                                     pods_object_of(source_.job), hosts_key, slots_max)});
+  wanted_pods made{text_at(*found, "/metadata/uid"), *count};
+  if (made.owner.empty()) return tl::unexpected(odd("ConfigMap"));
+  if (!found->contains(json::json_pointer{"/metadata/ownerReferences/0"}))
+    if (auto given = give_to_job(give_up); !given) return tl::unexpected(given.error());
+  return made;
+}
+
+answer<void> pod_requests::give_to_job(time_point give_up) {
+  const auto job = client_.ask(
+      {.verb = "get", .group = "batch", .version = "v1", .resource = "jobs", .name = source_.job}, give_up);
+  if (!job) return tl::unexpected(job.error());
+  const auto uid = text_at(*job, "/metadata/uid");
+  if (uid.empty()) return tl::unexpected(odd("Job"));
+  const json owner{{"apiVersion", "batch/v1"},
+                   {"kind", "Job"},
+                   {"name", source_.job},
+                   {"uid", uid},
+                   {"blockOwnerDeletion", false}};
+  const json patch{{"metadata", {{"ownerReferences", json::array({owner})}}}};
+  if (const auto done = client_.ask(for_pods_object("patch", source_.job, patch.dump()), give_up); !done)
+    return tl::unexpected(done.error());
+  return {};
+}
+
+/// Once.
+answer<void> pod_requests::look_at_own_pod(time_point give_up) {
+  if (is_like_own_pod_) return {};
+  const auto own = client_.ask(for_pods("get", source_.own_pod), give_up);
+  if (!own) return tl::unexpected(own.error());
+  const json::json_pointer image{"/spec/containers/0/image"};
+  if (!own->contains(image)) return tl::unexpected(odd("Pod"));
+  source_.pod_template[image] = own->at(image);
+  for (const auto* key : {"imagePullSecrets", "nodeSelector"})
+    if (const auto found = own->at("spec").find(key); found != own->at("spec").end())
+      source_.pod_template["spec"][key] = *found;
+  is_like_own_pod_ = true;
+  return {};
+}
+
+answer<std::optional<pod_record>> pod_requests::create(const create_pod& what, const std::string& owner,
+                                                       time_point give_up) {
+  if (const auto seen = look_at_own_pod(give_up); !seen) return tl::unexpected(seen.error());
+  auto request = for_pods("create");
+  request.body = pod_object(source_.pod_template, source_.job, what, owner).dump();
+  auto made = client_.ask(request, give_up);
+  if (!made && made.error().kind == refusal_kind::conflict) {
+    made = client_.ask(for_pods("get", pod_of(source_.job, what.slot, what.incarnation)), give_up);
+    if (!made && made.error().kind == refusal_kind::not_there) // it went just now: the next name is free
+      return std::optional<pod_record>{};
+  }
+  if (!made) return tl::unexpected(made.error());
+  auto pod = read_pod(*made);
+  const bool is_ours =
+      pod && pod->owner == owner && pod->slot == what.slot && pod->incarnation == what.incarnation;
+  return is_ours ? std::move(pod) : std::optional<pod_record>{};
+}
+
+answer<void> pod_requests::remove(const delete_pod& what, time_point give_up) {
+  auto request = for_pods("delete", what.name);
+  request.body =
+      json{{"apiVersion", "v1"}, {"kind", "DeleteOptions"}, {"preconditions", {{"uid", what.uid}}}}.dump();
+  const auto done = client_.ask(request, give_up);
+  if (done || done.error().kind == refusal_kind::not_there || done.error().kind == refusal_kind::conflict)
+    return {}; // in conflict with its uid: another pod has that name
+  return tl::unexpected(done.error());
+}
+
+answer<std::vector<pod_record>> pod_requests::list(time_point give_up) {
+  auto listed = list_pods(client_, selector_of(source_.job), give_up);
+  if (!listed) return tl::unexpected(listed.error());
+  return std::move(listed->all.pods);
+}
+
+} // namespace dlrun::kubernetes

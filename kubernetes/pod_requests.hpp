@@ -1,0 +1,69 @@
+/// pod_requests: what is asked of the API server for the pods of a job's hosts.
+#pragma once
+
+#include "kubernetes/api_client.hpp"
+#include "kubernetes/pod_plan.hpp"
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+namespace dlrun::kubernetes {
+
+// In the ConfigMap of the pods: how many there are to be.
+inline constexpr auto hosts_key = "hosts";
+inline constexpr std::uint32_t slots_max = 255;
+
+/// ConfigMap that controls the pods of hosts.
+std::string pods_object_of(const std::string& job);
+/// Name of the host of a slot; those of its pods have the incarnation behind it.
+std::string host_of(const std::string& job, std::uint32_t slot);
+std::string pod_of(const std::string& job, std::uint32_t slot, std::uint32_t incarnation);
+/// For a host's name; nothing where it is none of the job's.
+std::optional<std::uint32_t> slot_of(const std::string& job, const std::string& host);
+/// Of the pods of a job's hosts.
+std::string selector_of(const std::string& job);
+
+/// The pod of a slot, made of the template (labels and spec) that all have.
+nlohmann::json pod_object(const nlohmann::json& pod_template, const std::string& job, const create_pod& what,
+                          const std::string& owner);
+
+/// Whose pods they are, and what they look like.
+struct pods_source {
+  std::string job;                  ///< name of the Job of the control pod
+  std::string own_pod{};            ///< the control pod; "": nothing is made
+  nlohmann::json pod_template = {}; ///< labels and spec
+};
+
+/// One thread; each call blocks until `give_up` at most.
+class pod_requests {
+public:
+  /// `client` outlives it.
+  pod_requests(api_client& client, pods_source source)
+      : client_{client}
+      , source_(std::move(source)) {}
+
+  /// What users want by now: reads the ConfigMap. One that no Job owns becomes the Job's, so that
+  /// Kubernetes deletes it and its pods with that. A ConfigMap that is gone, or about to go, wants
+  /// nothing.
+  answer<wanted_pods> wanted(time_point give_up);
+  /// Makes it, with image, pull secrets and node selector of the control pod, whatever the template
+  /// says: who changes them there means all pods. One that is there already under its name is
+  /// adopted, where the same object controls it. @returns nothing where something else has the name
+  answer<std::optional<pod_record>> create(const create_pod& what, const std::string& owner,
+                                           time_point give_up);
+  /// That pod, and no other of its name. One that is gone is no error.
+  answer<void> remove(const delete_pod& what, time_point give_up);
+  /// All pods of hosts that are there.
+  answer<std::vector<pod_record>> list(time_point give_up);
+
+private:
+  answer<void> give_to_job(time_point give_up);
+  answer<void> look_at_own_pod(time_point give_up);
+
+  api_client& client_;
+  pods_source source_;
+  bool is_like_own_pod_ = false; ///< the template
+};
+
+} // namespace dlrun::kubernetes

@@ -1,0 +1,26 @@
+/// pod_service: the threads that keep the pods of a job's hosts as they are wanted.
+#pragma once
+
+#include "kubernetes/api_client.hpp"
+#include "kubernetes/host_pods.hpp"
+#include "kubernetes/pod_requests.hpp"
+
+#include <dlrun/error.hpp>
+#include <memory>
+
+namespace dlrun::kubernetes {
+
+/// One thread watches, another one looks ten times a second at what is to be done, each with a
+/// connection of its own. Both end with it, after a request in hand (3 s at most).
+class pod_service {
+public:
+  /// @returns bad_usage when libcurl cannot be loaded.
+  static result<std::unique_ptr<pod_service>> start(const api_place& place, const pods_source& source,
+                                                    const host_pods_options& options);
+  virtual ~pod_service() = default;
+
+  /// Any thread.
+  virtual void hosts_are(host_sights hosts) = 0;
+};
+
+} // namespace dlrun::kubernetes

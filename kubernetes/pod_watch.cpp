@@ -1,0 +1,144 @@
+#include "kubernetes/pod_watch.hpp"
+
+#include "kubernetes/json_text.hpp"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+namespace dlrun::kubernetes {
+namespace {
+
+using nlohmann::json;
+
+constexpr int page_size = 500;
+constexpr int watch_least_s = 240, watch_spread_s = 60;
+/// Of a list, all its pages together.
+constexpr std::chrono::seconds list_max{30};
+constexpr int gone_code = 410;
+
+/// In a query: what is no letter, digit, '-', '.', '_' or '~' (RFC 3986).
+std::string encoded(const std::string& text) {
+  std::string made;
+  for (const char c : text) {
+    const bool is_plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+                          c == '-' || c == '.' || c == '_' || c == '~';
+    made += is_plain ? std::string{c} : fmt::format("%{:02X}", static_cast<unsigned char>(c));
+  }
+  return made;
+}
+
+api_request request_for(const std::string& verb, const std::string& selector, const std::string& query) {
+  return {.verb = verb,
+          .version = "v1",
+          .resource = "pods",
+          .query = fmt::format("labelSelector={}&{}", encoded(selector), query)};
+}
+
+} // namespace
+
+/// A page that has become too old by the time that it is asked for is an error like others: all of
+/// it is listed anew.
+answer<listed_pods> list_pods(api_client& client, const std::string& selector, time_point give_up) {
+  listed_pods made{.all = {.pods = {}, .began = client.time().now()}, .version = {}};
+  for (std::string next;;) {
+    auto query = fmt::format("limit={}", page_size);
+    if (!next.empty()) query += "&continue=" + encoded(next);
+    const auto page = client.ask(request_for("list", selector, query), give_up);
+    if (!page) return tl::unexpected(page.error());
+    if (const auto items = page->find("items"); items != page->end())
+      for (const auto& one : *items)
+        if (auto pod = read_pod(one)) made.all.pods.push_back(*std::move(pod));
+    made.version = text_at(*page, "/metadata/resourceVersion");
+    next = text_at(*page, "/metadata/continue");
+    if (!next.empty()) continue;
+    if (!made.version.empty()) return made;
+    return tl::unexpected(
+        api_refusal{refusal_kind::wrong, "cannot list pods: the answer has no resourceVersion"});
+  }
+}
+
+pod_watch::pod_watch(api_client& client, pod_watch_options options)
+    : client_{client}
+    , options_{std::move(options)} {}
+
+void pod_watch::run() {
+  while (options_.goes_on())
+    if (version_.empty())
+      list();
+    else
+      follow();
+}
+
+void pod_watch::list() {
+  auto listed = list_pods(client_, options_.selector, client_.time().now() + list_max);
+  if (!listed) return pause(listed.error().message);
+  version_ = std::move(listed->version);
+  options_.tell(std::move(listed->all));
+  is_listed_ = true;
+}
+
+void pod_watch::follow() {
+  const auto seconds = watch_least_s + static_cast<int>(watch_spread_s * client_.time().chance());
+  has_moved_ = false;
+  broken_.clear();
+  const auto began = client_.time().now();
+  const auto ended =
+      client_.follow(request_for("watch", options_.selector,
+                                 fmt::format("watch=true&allowWatchBookmarks=true&timeoutSeconds={}&"
+                                             "resourceVersion={}",
+                                             seconds, encoded(version_))),
+                     {.lasts_max = std::chrono::seconds{seconds + 30},
+                      .take = [this](std::string_view line) { take(line); },
+                      .goes_on = options_.goes_on});
+  if (has_moved_) {
+    pauses_ = {};
+    is_listed_ = false;
+    complained_.clear();
+  }
+  if (!options_.goes_on()) return;
+  const bool is_too_old = version_.empty() || (!ended && ended.error().kind == refusal_kind::gone);
+  if (is_too_old) {
+    version_.clear();
+    if (std::exchange(is_listed_, false)) pause("cannot watch pods: what was listed just now is too old");
+  } else if (!broken_.empty()) {
+    pause(broken_);
+  } else if (!ended) {
+    pause(ended.error().message);
+  } else if (!has_moved_ && client_.time().now() - began < std::chrono::seconds{1}) {
+    pause("cannot watch pods: the server ends each watch at once");
+  }
+}
+
+/// An event: {"type":"ADDED","object":{...}}.
+void pod_watch::take(std::string_view line) {
+  const auto event = json::parse(line, nullptr, false);
+  const auto type = text_at(event, "/type");
+  const json::json_pointer code{"/object/code"};
+  if (type == "ERROR") {
+    if (event.contains(code) && event.at(code) == gone_code)
+      version_.clear();
+    else
+      broken_ = fmt::format("cannot watch pods: {}", text_at(event, "/object/message"));
+    return;
+  }
+  const auto version = text_at(event, "/object/metadata/resourceVersion");
+  if (version.empty() || version_.empty() || !broken_.empty()) return; // nothing that one can go on from
+  version_ = version;
+  has_moved_ = true;
+  if (type == "BOOKMARK") return;
+  auto pod = read_pod(event.at("object"));
+  if (!pod) return;
+  if (type == "DELETED")
+    options_.tell(pod_gone{std::move(pod->uid)});
+  else
+    options_.tell(*std::move(pod));
+}
+
+void pod_watch::pause(const std::string& why) {
+  if (!options_.goes_on()) return;
+  if (std::exchange(complained_, why) != why) options_.complain(why);
+  client_.time().wait(pauses_.next(client_.time().chance(), std::nullopt));
+}
+
+} // namespace dlrun::kubernetes

@@ -1,0 +1,67 @@
+/// pod_watch: what becomes of the pods of a job's hosts, as the API server tells it.
+#pragma once
+
+#include "kubernetes/api_client.hpp"
+#include "kubernetes/pod_record.hpp"
+#include "kubernetes/retry_pauses.hpp"
+
+#include <functional>
+#include <string>
+#include <variant>
+#include <vector>
+
+namespace dlrun::kubernetes {
+
+/// All pods that there are. What is not in it is gone, if it was there before `began`.
+struct pod_listing {
+  std::vector<pod_record> pods;
+  time_point began{};
+};
+struct pod_gone {
+  std::string uid;
+};
+/// A pod is new, or has changed.
+using pod_news = std::variant<pod_listing, pod_record, pod_gone>;
+
+struct listed_pods {
+  pod_listing all;
+  std::string version; ///< from which they can be watched
+};
+/// All pods with these labels, 500 at a time.
+answer<listed_pods> list_pods(api_client& client, const std::string& selector, time_point give_up);
+
+struct pod_watch_options {
+  std::string selector; ///< of labels, as in app.kubernetes.io/name=dlrun,...
+  std::function<void(pod_news)> tell;
+  std::function<void(const std::string&)> complain; ///< once while the same is wrong
+  std::function<bool()> goes_on;                    ///< asked about once a second, and between requests
+};
+
+/// Lists the pods and watches them from there on. A watch that the server ends (it is asked for 240
+/// to 300 s) begins again at once where it was; one that is too old (410, as status or as an ERROR
+/// in the stream) begins with a list; after anything else it waits, as retry_pauses.
+class pod_watch {
+public:
+  /// `client` outlives it, and is used by nobody else meanwhile.
+  pod_watch(api_client& client, pod_watch_options options);
+
+  /// Blocks until `goes_on` says no.
+  void run();
+
+private:
+  void list();
+  void follow();
+  void take(std::string_view line);
+  void pause(const std::string& why);
+
+  api_client& client_;
+  pod_watch_options options_;
+  retry_pauses pauses_;
+  std::string version_;      ///< from which it is watched; "": it is to be listed
+  bool has_moved_ = false;   ///< something came since the last request
+  bool is_listed_ = false;   ///< and nothing has come since
+  std::string broken_;       ///< what the stream in hand said of itself
+  std::string complained_{}; ///< of what
+};
+
+} // namespace dlrun::kubernetes

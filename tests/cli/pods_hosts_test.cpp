@@ -1,0 +1,45 @@
+#include "cli/pods_hosts.hpp"
+
+#include "actors/agent/drain_stage.hpp"
+#include "actors/agent/host_roster.hpp"
+
+#include <gtest/gtest.h>
+
+namespace dlrun::cli {
+namespace {
+
+using kubernetes::host_standing;
+
+agent::host_view host(std::string name, std::string_view state, std::string address = "") {
+  agent::host_view made{std::move(name), std::string{state}};
+  made.address = std::move(address);
+  return made;
+}
+
+TEST(pods_hosts, are_those_of_the_job_by_slot) {
+  const auto all =
+      sights_of("x", {host("control", "there", "10.0.0.1"), host("x-hosts-0", "there", "10.0.0.2"),
+                      host("x-hosts-12", "away", "10.0.0.3"), host("x-hosts-1-1", "there")});
+  ASSERT_EQ(all.size(), 2U);
+  EXPECT_EQ(all.at(0).standing, host_standing::there);
+  EXPECT_EQ(all.at(0).address, "10.0.0.2");
+  EXPECT_EQ(all.at(12).standing, host_standing::away);
+}
+
+TEST(pods_hosts, are_missed_when_they_are_away_and_in_no_other_state) {
+  const auto standing = [](std::string_view state) {
+    return sights_of("x", {host("x-hosts-0", state)}).at(0).standing;
+  };
+  using agent::drain_stage;
+  using agent::host_state;
+  EXPECT_EQ(standing(to_string(host_state::away)), host_standing::away);
+  for (const auto state : {host_state::starting, host_state::joining})
+    EXPECT_EQ(standing(to_string(state)), host_standing::joining);
+  for (const auto state : {host_state::there, host_state::leaving})
+    EXPECT_EQ(standing(to_string(state)), host_standing::there);
+  for (const auto stage : {drain_stage::draining, drain_stage::drained})
+    EXPECT_EQ(standing(to_string(stage)), host_standing::there);
+}
+
+} // namespace
+} // namespace dlrun::cli

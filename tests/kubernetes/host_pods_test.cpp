@@ -1,0 +1,119 @@
+#include "kubernetes/host_pods.hpp"
+
+#include "tests/kubernetes/played_cluster.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+namespace dlrun::kubernetes {
+namespace {
+
+using testing::Contains;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::SizeIs;
+using namespace std::chrono_literals;
+
+class host_pods_test : public testing::Test {
+protected:
+  host_pods_test() { cluster.wanted = 2; }
+
+  void look() {
+    for (auto& one : cluster.news()) pods.on_news(std::move(one));
+    pods.hosts_are(cluster.sights());
+    pods.pass();
+  }
+  void run_for(std::chrono::milliseconds time) {
+    for (const auto end = cluster.now + time; cluster.now < end; cluster.pass(100ms)) look();
+  }
+  std::string uid_of(const std::string& name) const {
+    for (const auto& [uid, pod] : cluster.pods)
+      if (pod.told.name == name) return uid;
+    return "";
+  }
+
+  played_cluster cluster{1};
+  api_client client = cluster.make_client();
+  pod_requests requests{
+      client,
+      {.job = "job",
+       .own_pod = "control",
+       .pod_template = nlohmann::json::parse(R"({"spec": {"containers": [{"image": ""}]}})")}};
+  std::vector<std::string> told{}, warned{};
+  host_pods pods{requests,
+                 client,
+                 {.tell = [this](const auto& text) { told.push_back(text); },
+                  .warn = [this](const auto& text) { warned.push_back(text); }}};
+};
+
+TEST_F(host_pods_test, makes_what_is_wanted_and_says_so) {
+  look();
+  EXPECT_THAT(told,
+              ElementsAre("made pod job-hosts-0-1: it has none", "made pod job-hosts-1-1: it has none"));
+  run_for(10s);
+  EXPECT_EQ(cluster.created, 2U);
+  EXPECT_THAT(warned, IsEmpty());
+}
+
+TEST_F(host_pods_test, replaces_a_pod_on_a_dead_node_within_three_seconds_of_the_loss_of_its_host) {
+  run_for(10s);
+  cluster.cut_off(uid_of("job-hosts-1-1"));
+  run_for(900ms);
+  ASSERT_EQ(cluster.sights()[1].standing, host_standing::away);
+  run_for(3s);
+  EXPECT_NE(uid_of("job-hosts-1-2"), "");
+  EXPECT_THAT(told, Contains(HasSubstr("deleted pod job-hosts-1-1: job-hosts-1-2 came after it")));
+  EXPECT_NE(uid_of("job-hosts-1-1"), "") << "nobody can say that it has ended";
+  run_for(10s);
+  EXPECT_EQ(cluster.hosts[1].uid, uid_of("job-hosts-1-2"));
+  cluster.come_back(uid_of("job-hosts-1-1"));
+  run_for(10s);
+  EXPECT_EQ(uid_of("job-hosts-1-1"), "");
+  EXPECT_EQ(cluster.created, 3U);
+}
+
+TEST_F(host_pods_test, makes_as_many_as_are_wanted_by_now) {
+  run_for(10s);
+  cluster.wanted = 4;
+  run_for(3s);
+  EXPECT_EQ(cluster.created, 4U);
+  cluster.wanted = 1;
+  run_for(10s);
+  EXPECT_THAT(cluster.pods, SizeIs(1));
+}
+
+/// A pod that goes with all that the job has is made no more.
+TEST_F(host_pods_test, looks_at_what_is_wanted_before_it_makes_pods) {
+  run_for(10s);
+  cluster.wanted = 0;
+  cluster.remove(uid_of("job-hosts-0-1"));
+  run_for(300ms);
+  EXPECT_EQ(cluster.created, 2U);
+}
+
+TEST_F(host_pods_test, complains_once_and_goes_on_when_it_can) {
+  run_for(10s);
+  cluster.is_away = true;
+  cluster.cut_off(uid_of("job-hosts-0-1"));
+  run_for(10min);
+  EXPECT_THAT(warned, SizeIs(1));
+  EXPECT_EQ(cluster.created, 2U);
+  cluster.is_away = false;
+  run_for(5s);
+  EXPECT_NE(uid_of("job-hosts-0-2"), "");
+}
+
+TEST_F(host_pods_test, goes_on_with_fewer_where_there_is_no_room_and_tries_again) {
+  cluster.refusal = 1;
+  run_for(5min);
+  EXPECT_THAT(warned, SizeIs(1));
+  EXPECT_THAT(warned, Contains(HasSubstr("exceeded quota")));
+  cluster.refusal = 0;
+  run_for(61s);
+  EXPECT_EQ(cluster.created, 2U);
+}
+
+} // namespace
+} // namespace dlrun::kubernetes

@@ -1,0 +1,319 @@
+#include "kubernetes/pod_plan.hpp"
+
+#include <fmt/format.h>
+#include <functional>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace dlrun::kubernetes {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::SizeIs;
+using namespace std::chrono_literals;
+
+constexpr auto owner = "owner";
+
+pod_record pod(std::uint32_t slot, std::uint32_t incarnation, pod_phase phase = pod_phase::running) {
+  return {.name = fmt::format("job-hosts-{}-{}", slot, incarnation),
+          .uid = fmt::format("u{}-{}", slot, incarnation),
+          .owner = owner,
+          .address = fmt::format("10.0.{}.{}", slot, incarnation),
+          .slot = slot,
+          .incarnation = incarnation,
+          .phase = phase,
+          .runs = phase == pod_phase::running};
+}
+
+pod_record changed(pod_record one, const std::function<void(pod_record&)>& change) {
+  change(one);
+  return one;
+}
+
+/// A plan, made-up time, and what the job says of its hosts.
+class pod_plan_test : public testing::Test {
+protected:
+  /// "+0-1" makes an incarnation, "-u0-1" deletes a pod.
+  std::vector<std::string> next() {
+    std::vector<std::string> all;
+    actions = plan.next({owner, count}, hosts, now);
+    for (const auto& one : actions)
+      if (const auto* made = std::get_if<create_pod>(&one))
+        all.push_back(fmt::format("+{}-{}", made->slot, made->incarnation));
+      else
+        all.push_back("-" + std::get<delete_pod>(one).uid);
+    return all;
+  }
+  std::string why() const {
+    return actions.empty() ? "" : std::visit([](const auto& one) { return one.why; }, actions.front());
+  }
+  void list(std::vector<pod_record> all) { plan.on_news(pod_listing{std::move(all), now}); }
+  /// Its pod is there, and its host in the job.
+  void join(const pod_record& one) {
+    plan.on_news(one);
+    (*hosts)[one.slot] = {host_standing::there, one.address};
+  }
+  void lose(std::uint32_t slot) { (*hosts)[slot].standing = host_standing::away; }
+  /// Made, as next() said, and told of.
+  void make(const pod_record& one) {
+    plan.on_created({one.slot, one.incarnation, ""}, one, now);
+    plan.on_news(one);
+  }
+
+  pod_plan plan;
+  std::uint32_t count = 1;
+  std::optional<host_sights> hosts{host_sights{}};
+  time_point now{1h};
+  std::vector<pod_action> actions{};
+};
+
+TEST_F(pod_plan_test, does_nothing_before_it_knows_what_there_is_and_what_is_wanted) {
+  EXPECT_THAT(next(), IsEmpty());
+  list({});
+  EXPECT_THAT(plan.next({"", 3}, hosts, now), IsEmpty());
+  EXPECT_THAT(next(), ElementsAre("+0-1"));
+}
+
+TEST_F(pod_plan_test, makes_what_is_missing_once) {
+  count = 3;
+  list({pod(1, 4)});
+  EXPECT_THAT(next(), ElementsAre("+0-1", "+2-1"));
+  plan.on_created({0, 1, ""}, pod(0, 1, pod_phase::pending), now);
+  plan.on_created({2, 1, ""}, pod(2, 1, pod_phase::pending), now);
+  now += 1min;
+  EXPECT_THAT(next(), IsEmpty()) << "the watch may be late";
+  list({pod(1, 4), pod(2, 1)});
+  EXPECT_THAT(next(), ElementsAre("+0-2")) << "it was there before the list, and is not in it";
+}
+
+TEST_F(pod_plan_test, a_list_that_had_begun_before_a_pod_was_made_says_nothing_of_it) {
+  list({});
+  next();
+  const auto before = now;
+  now += 10ms;
+  plan.on_created({0, 1, ""}, pod(0, 1), now);
+  plan.on_news(pod_listing{{}, before});
+  EXPECT_THAT(next(), IsEmpty());
+}
+
+TEST_F(pod_plan_test, what_was_told_before_the_answer_came_counts_once) {
+  list({});
+  next();
+  plan.on_news(pod(0, 1));
+  plan.on_news(pod_gone{"u0-1"});
+  EXPECT_THAT(next(), ElementsAre("+0-2"));
+  EXPECT_THAT(why(), HasSubstr("job-hosts-0-1 is gone"));
+}
+
+TEST_F(pod_plan_test, adopts_what_it_finds_and_leaves_what_is_anothers) {
+  list({pod(0, 7), changed(pod(1, 1), [](auto& one) { one.owner = "other"; })});
+  EXPECT_THAT(next(), IsEmpty());
+  count = 2;
+  EXPECT_THAT(next(), ElementsAre("+1-2")) << "the name is taken";
+}
+
+TEST_F(pod_plan_test, replaces_a_pod_that_is_deleted_while_it_still_runs) {
+  list({});
+  join(pod(0, 1));
+  EXPECT_THAT(next(), IsEmpty());
+  plan.on_news(changed(pod(0, 1), [](auto& one) { one.is_going = true; }));
+  EXPECT_THAT(next(), ElementsAre("+0-2"));
+  EXPECT_THAT(why(), HasSubstr("is being deleted"));
+  make(pod(0, 2));
+  EXPECT_THAT(next(), IsEmpty()) << "it goes already";
+}
+
+TEST_F(pod_plan_test, replaces_a_pod_that_failed_and_deletes_it_then) {
+  list({changed(pod(0, 1, pod_phase::failed), [](auto& one) { one.reason = "Evicted"; })});
+  EXPECT_THAT(next(), ElementsAre("+0-2"));
+  EXPECT_THAT(why(), HasSubstr("has failed: Evicted"));
+  make(pod(0, 2));
+  EXPECT_THAT(next(), ElementsAre("-u0-1"));
+  EXPECT_THAT(next(), IsEmpty()) << "it was asked for";
+  now += 10s;
+  EXPECT_THAT(next(), ElementsAre("-u0-1")) << "and had no effect";
+}
+
+TEST_F(pod_plan_test, of_pods_that_ended_the_newest_stays_to_tell_why) {
+  list({pod(0, 1, pod_phase::failed), pod(0, 2, pod_phase::failed), pod(0, 3, pod_phase::failed)});
+  EXPECT_THAT(next(), ElementsAre("-u0-1", "-u0-2", "+0-4"));
+}
+
+TEST_F(pod_plan_test, waits_for_the_end_of_the_job_where_a_host_heard_of_it) {
+  list({pod(0, 1, pod_phase::succeeded)});
+  EXPECT_THAT(next(), IsEmpty());
+  now += 14s;
+  EXPECT_THAT(next(), IsEmpty());
+  now += 1s;
+  EXPECT_THAT(next(), ElementsAre("+0-2")) << "it was another job's end, or another root's";
+}
+
+TEST_F(pod_plan_test, deletes_what_is_not_wanted_any_more) {
+  list({pod(0, 1), pod(1, 1), pod(2, 3)});
+  EXPECT_THAT(next(), ElementsAre("-u1-1", "-u2-3"));
+  EXPECT_THAT(why(), HasSubstr("1 pods"));
+}
+
+TEST_F(pod_plan_test, of_two_pods_of_a_slot_the_newer_one_stays) {
+  list({pod(0, 1), pod(0, 2, pod_phase::pending)});
+  EXPECT_THAT(next(), ElementsAre("-u0-1"));
+}
+
+class given_up : public pod_plan_test {
+protected:
+  given_up() {
+    list({});
+    join(pod(0, 1));
+    next();
+    now += 10s;
+    next();
+    lose(0);
+    EXPECT_THAT(next(), IsEmpty());
+  }
+};
+
+TEST_F(given_up, is_a_pod_whose_host_the_job_gave_up_and_that_says_that_all_is_well) {
+  now += 1900ms;
+  EXPECT_THAT(next(), IsEmpty());
+  now += 100ms;
+  EXPECT_THAT(next(), ElementsAre("+0-2"));
+  EXPECT_THAT(why(), HasSubstr("given up the host of job-hosts-0-1"));
+  plan.on_created({0, 2, ""}, pod(0, 2, pod_phase::pending), now);
+  EXPECT_THAT(next(), ElementsAre("-u0-1")) << "only now, and before the watch has told of its successor";
+}
+
+TEST_F(given_up, is_no_pod_whose_host_comes_back_before_another_one_is_made) {
+  now += 2s;
+  EXPECT_THAT(next(), ElementsAre("+0-2"));
+  plan.on_not_created({0, 2, ""}, refusal_kind::no_answer, now);
+  (*hosts)[0].standing = host_standing::joining;
+  now += 2s;
+  EXPECT_THAT(next(), IsEmpty());
+}
+
+TEST_F(given_up, is_not_yet_a_pod_whose_container_is_started_again) {
+  plan.on_news(changed(pod(0, 1), [](auto& one) { one.runs = false; }));
+  now += 14s;
+  EXPECT_THAT(next(), IsEmpty());
+  plan.on_news(changed(pod(0, 1), [](auto& one) { one.restarts = 1; }));
+  EXPECT_THAT(next(), IsEmpty());
+  now += 1s;
+  EXPECT_THAT(next(), ElementsAre("+0-2"));
+  EXPECT_THAT(why(), HasSubstr("has not joined again"));
+}
+
+TEST_F(given_up, is_again_a_pod_that_was_restarted_before_it_joined) {
+  plan.on_news(changed(pod(0, 1), [](auto& one) { one.restarts = 1; }));
+  (*hosts)[0].standing = host_standing::there;
+  next();
+  lose(0);
+  next();
+  now += 2s;
+  EXPECT_THAT(next(), ElementsAre("+0-2")) << "that restart was before";
+}
+
+TEST_F(given_up, is_no_pod_while_the_job_says_nothing) {
+  hosts.reset();
+  now += 1h;
+  EXPECT_THAT(next(), IsEmpty());
+}
+
+TEST_F(given_up, is_no_successor_while_the_earlier_pod_is_in_its_place) {
+  now += 2s;
+  next();
+  make(pod(0, 2));
+  EXPECT_THAT(next(), ElementsAre("-u0-1"));
+  (*hosts)[0] = {host_standing::there, pod(0, 1).address};
+  now += 1min;
+  next();
+  lose(0);
+  now += 1min;
+  next();
+  now += 1min;
+  EXPECT_THAT(next(), testing::Each(HasSubstr("-"))) << "it never joined";
+  for (const auto& one : actions) EXPECT_TRUE(std::holds_alternative<delete_pod>(one));
+}
+
+TEST_F(pod_plan_test, gives_a_pod_up_whose_container_never_runs_for_long) {
+  const auto held = [](std::uint32_t restarts) {
+    return changed(pod(0, 1), [&](auto& one) {
+      one.is_held_back = true;
+      one.runs = false;
+      one.restarts = restarts;
+    });
+  };
+  list({held(3)});
+  EXPECT_THAT(next(), IsEmpty());
+  plan.on_news(held(4));
+  EXPECT_THAT(next(), ElementsAre("+0-2"));
+  EXPECT_THAT(why(), HasSubstr("5 times in vain"));
+}
+
+TEST_F(pod_plan_test, makes_pods_of_a_slot_less_and_less_often_until_its_host_was_sound) {
+  list({});
+  std::vector<std::chrono::seconds> pauses;
+  std::uint32_t made = 0;
+  for (auto last = now; pauses.size() < 9; now += 1s) {
+    next();
+    std::erase_if(actions, [](const auto& one) { return std::holds_alternative<delete_pod>(one); });
+    if (actions.empty()) continue;
+    pauses.push_back(std::chrono::duration_cast<std::chrono::seconds>(now - std::exchange(last, now)));
+    make(pod(0, ++made, pod_phase::failed));
+  }
+  EXPECT_THAT(pauses, ElementsAre(0s, 1s, 1s, 2s, 4s, 8s, 16s, 32s, 60s));
+  now += 1min;
+  next();
+  make(pod(0, ++made));
+  join(pod(0, made));
+  next();
+  now += 60s;
+  next();
+  plan.on_news(pod(0, made, pod_phase::failed));
+  EXPECT_THAT(next(), SizeIs(1)) << "at once";
+}
+
+TEST_F(pod_plan_test, a_slot_that_is_refused_waits_and_others_do_not) {
+  count = 2;
+  list({});
+  EXPECT_THAT(next(), ElementsAre("+0-1", "+1-1"));
+  plan.on_not_created({0, 1, ""}, refusal_kind::no_room, now);
+  EXPECT_THAT(next(), ElementsAre("+1-1"));
+  now += 1s;
+  EXPECT_THAT(next(), ElementsAre("+0-1", "+1-1"));
+  plan.on_name_taken({1, 1, ""});
+  EXPECT_THAT(next(), testing::Contains("+1-2"));
+}
+
+/// An outage says nothing of a slot: when it is over nobody waits for a minute.
+TEST_F(pod_plan_test, an_api_that_is_away_for_long_is_asked_every_second) {
+  list({});
+  for (int i = 0; i < 600; ++i, now += 1s) {
+    ASSERT_THAT(next(), ElementsAre("+0-1"));
+    plan.on_not_created({0, 1, ""}, refusal_kind::no_answer, now);
+    ASSERT_THAT(next(), IsEmpty());
+  }
+}
+
+TEST_F(pod_plan_test, makes_no_more_than_a_hundred_at_once_and_fifty_a_second) {
+  count = 255;
+  list({});
+  const auto make_all = [this] {
+    const auto all = next();
+    for (const auto& one : actions) {
+      const auto& what = std::get<create_pod>(one);
+      make(pod(what.slot, what.incarnation));
+    }
+    return all.size();
+  };
+  EXPECT_EQ(make_all(), 100U);
+  EXPECT_EQ(make_all(), 0U);
+  now += 1s;
+  EXPECT_EQ(make_all(), 50U);
+  now += 10s;
+  EXPECT_EQ(make_all(), 100U);
+}
+
+} // namespace
+} // namespace dlrun::kubernetes

@@ -1,0 +1,84 @@
+#include "kubernetes/pod_record.hpp"
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+namespace dlrun::kubernetes {
+namespace {
+
+using nlohmann::json;
+
+json whole_pod() {
+  return json::parse(R"({
+    "metadata": {"name": "job-hosts-2-7", "uid": "u1", "deletionTimestamp": "2026-01-01T00:00:00Z",
+      "labels": {"dlrun/slot": "2", "dlrun/incarnation": "7", "other": "x"},
+      "ownerReferences": [{"uid": "other"}, {"uid": "owner", "controller": true}]},
+    "spec": {"containers": [{"name": "dlrun"}]},
+    "status": {"phase": "Running", "podIP": "10.0.0.9",
+      "containerStatuses": [{"restartCount": 3, "state": {"waiting": {"reason": "CrashLoopBackOff"}}}]}})");
+}
+
+TEST(pod_record, keeps_what_matters_of_a_pod) {
+  EXPECT_EQ(read_pod(whole_pod()).value(), (pod_record{.name = "job-hosts-2-7",
+                                                       .uid = "u1",
+                                                       .owner = "owner",
+                                                       .address = "10.0.0.9",
+                                                       .slot = 2,
+                                                       .incarnation = 7,
+                                                       .phase = pod_phase::running,
+                                                       .is_going = true,
+                                                       .runs = false,
+                                                       .is_held_back = true,
+                                                       .restarts = 3,
+                                                       .reason = "CrashLoopBackOff"}));
+}
+
+TEST(pod_record, says_why_a_pod_failed_and_whether_its_container_runs) {
+  auto pod = whole_pod();
+  pod["status"] = json::parse(R"({"phase": "Failed", "reason": "Evicted"})");
+  EXPECT_EQ(read_pod(pod)->phase, pod_phase::failed);
+  EXPECT_EQ(read_pod(pod)->reason, "Evicted");
+  pod["status"] = json::parse(R"({"phase": "Running", "containerStatuses": [{"state": {"running": {}}}]})");
+  EXPECT_TRUE(read_pod(pod)->runs);
+  EXPECT_FALSE(read_pod(pod)->is_held_back);
+  for (const auto& [text, phase] : {std::pair{"Pending", pod_phase::pending},
+                                    {"Succeeded", pod_phase::succeeded},
+                                    {"Unknown", pod_phase::running}}) {
+    pod["status"] = {{"phase", text}};
+    EXPECT_EQ(read_pod(pod)->phase, phase);
+  }
+}
+
+TEST(pod_record, is_of_no_pod_that_is_not_marked_as_one_of_a_host) {
+  for (const auto* label : {slot_label, incarnation_label})
+    for (const auto& strange :
+         {json{}, json{5}, json{""}, json{"-1"}, json{"1x"}, json{"4294967296"}, json::array()}) {
+      auto pod = whole_pod();
+      pod["metadata"]["labels"][label] = strange;
+      EXPECT_EQ(read_pod(pod), std::nullopt) << strange;
+    }
+  for (const auto* key : {"name", "uid"}) {
+    auto pod = whole_pod();
+    pod["metadata"].erase(key);
+    EXPECT_EQ(read_pod(pod), std::nullopt);
+  }
+}
+
+TEST(pod_record, is_read_from_any_object_without_harm) {
+  for (const auto* text : {"null", "5", "[]", "{}", R"({"metadata": 5})", R"({"metadata": {"labels": []}})"})
+    EXPECT_EQ(read_pod(json::parse(text)), std::nullopt) << text;
+  for (const auto* key : {"status", "metadata/ownerReferences"})
+    for (const auto& strange : {json{}, json{5}, json{"x"}, json::array({5}), json{{"a", 5}}}) {
+      auto pod = whole_pod();
+      pod[json::json_pointer{std::string{"/"} + key}] = strange;
+      EXPECT_TRUE(read_pod(pod)) << key << strange;
+    }
+  auto pod = whole_pod();
+  pod["status"]["containerStatuses"] = json::parse(R"([5, {"state": 5, "restartCount": -1}])");
+  EXPECT_EQ(read_pod(pod)->restarts, 0U);
+  pod["status"]["reason"] = std::string(100'000, 'x') + "\n\x1b";
+  EXPECT_LE(sizeof(pod_record) + read_pod(pod)->reason.size(), 1000U);
+}
+
+} // namespace
+} // namespace dlrun::kubernetes

@@ -1,0 +1,161 @@
+#include "kubernetes/pod_requests.hpp"
+
+#include "tests/kubernetes/played_api.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+namespace dlrun::kubernetes {
+namespace {
+
+using nlohmann::json;
+using testing::Contains;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+using namespace std::chrono_literals;
+
+constexpr auto get_pods_object = "GET /api/v1/namespaces/team-a/configmaps/job-pods";
+constexpr auto patch_pods_object = "PATCH /api/v1/namespaces/team-a/configmaps/job-pods?fieldManager=dlrun";
+constexpr auto get_job_line = "GET /apis/batch/v1/namespaces/team-a/jobs/job";
+constexpr auto get_own_pod = "GET /api/v1/namespaces/team-a/pods/control";
+constexpr auto make_pod = "POST /api/v1/namespaces/team-a/pods?fieldManager=dlrun";
+constexpr auto get_made_pod = "GET /api/v1/namespaces/team-a/pods/job-hosts-1-2";
+
+class pod_requests_test : public testing::Test {
+protected:
+  pod_requests_test() {
+    api.answer = [this](const base::http_request& asked) {
+      const auto line = line_of(asked);
+      if (refusals.contains(line)) return refusals.at(line);
+      if (line == make_pod) {
+        auto made = json::parse(asked.body);
+        made["metadata"]["uid"] = "new";
+        return base::http_answer{201, made.dump()};
+      }
+      return base::http_answer{200, objects.contains(line) ? objects.at(line).dump() : "{}"};
+    };
+    objects[get_pods_object] = json::parse(
+        R"({"metadata": {"uid": "u1", "ownerReferences": [{"uid": "j1"}]}, "data": {"hosts": "3"}})");
+    objects[get_job_line] = {{"metadata", {{"uid", "j1"}}}};
+    objects[get_own_pod] = json::parse(
+        R"({"spec": {"nodeSelector": {"disk": "fast"}, "containers": [{"image": "registry/dlrun:2"}]}})");
+  }
+
+  time_point soon() { return api.in(10s); }
+  answer<std::optional<pod_record>> create() { return requests.create({1, 2, "why"}, "u1", soon()); }
+
+  played_api api;
+  api_client client = api.make_client();
+  std::map<std::string, json> objects{};
+  std::map<std::string, base::http_answer> refusals{};
+  pod_requests requests{client,
+                        {.job = "job",
+                         .own_pod = "control",
+                         .pod_template = json::parse(R"({"metadata": {"labels": {"app": "x"}},
+                           "spec": {"containers": [{"image": "dlrun", "args": ["agent"]}]}})")}};
+};
+
+TEST_F(pod_requests_test, names_of_hosts_and_slots_are_one_to_one) {
+  EXPECT_EQ(pod_of("job", 12, 3), "job-hosts-12-3");
+  EXPECT_EQ(slot_of("job", host_of("job", 12)), 12U);
+  for (const auto* other :
+       {"control", "job-hosts-", "job-hosts-012", "job-hosts-1-2", "job2-hosts-1", "job-hosts-x"})
+    EXPECT_EQ(slot_of("job", other), std::nullopt) << other;
+}
+
+TEST_F(pod_requests_test, reads_how_many_are_wanted) {
+  const auto wanted = requests.wanted(soon()).value();
+  EXPECT_EQ(wanted.owner, "u1");
+  EXPECT_EQ(wanted.count, 3U);
+  EXPECT_THAT(api.asked(), ElementsAre(get_pods_object));
+}
+
+TEST_F(pod_requests_test, gives_what_controls_them_to_the_job_once) {
+  objects[get_pods_object]["metadata"].erase("ownerReferences");
+  ASSERT_TRUE(requests.wanted(soon()));
+  EXPECT_THAT(api.asked(), ElementsAre(get_pods_object, get_job_line, patch_pods_object));
+  const auto owner = json::parse(api.requests.back().body)["metadata"]["ownerReferences"][0];
+  EXPECT_EQ(owner["uid"], "j1");
+  EXPECT_EQ(owner["kind"], "Job");
+  EXPECT_EQ(owner["blockOwnerDeletion"], false);
+  EXPECT_FALSE(owner.contains("controller"));
+}
+
+TEST_F(pod_requests_test, nothing_is_wanted_where_that_is_gone_or_going) {
+  objects[get_pods_object]["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z";
+  EXPECT_EQ(requests.wanted(soon())->owner, "");
+  refusals[get_pods_object] = refused(404, "not found");
+  EXPECT_EQ(requests.wanted(soon())->owner, "");
+}
+
+TEST_F(pod_requests_test, a_number_that_is_none_is_told_and_changes_nothing) {
+  for (const auto* text : {"", "x", "-1", "256", "3 ", "99999999999999999999"}) {
+    objects[get_pods_object]["data"]["hosts"] = text;
+    EXPECT_THAT(requests.wanted(soon()).error().message, HasSubstr("'hosts' is no number up to 255")) << text;
+  }
+  objects[get_pods_object].erase("data");
+  EXPECT_FALSE(requests.wanted(soon()));
+}
+
+TEST_F(pod_requests_test, makes_a_pod_of_the_template_and_of_what_the_control_pod_is_made_of) {
+  const auto made = create().value();
+  ASSERT_TRUE(made);
+  EXPECT_EQ(made->uid, "new");
+  const auto body = json::parse(api.requests.back().body);
+  EXPECT_EQ(body["metadata"]["name"], "job-hosts-1-2");
+  EXPECT_EQ(body["metadata"]["labels"], (json{{"app", "x"}, {slot_label, "1"}, {incarnation_label, "2"}}));
+  EXPECT_EQ(body["metadata"]["ownerReferences"], json::parse(R"([{"apiVersion": "v1", "kind": "ConfigMap",
+    "name": "job-pods", "uid": "u1", "controller": true, "blockOwnerDeletion": false}])"));
+  EXPECT_EQ(body["spec"]["hostname"], "job-hosts-1");
+  EXPECT_EQ(body["spec"]["containers"][0],
+            json::parse(R"({"image": "registry/dlrun:2", "args": ["agent"]})"));
+  EXPECT_EQ(body["spec"]["nodeSelector"]["disk"], "fast");
+  ASSERT_TRUE(create());
+  EXPECT_THAT(api.asked(), ElementsAre(get_own_pod, make_pod, make_pod));
+}
+
+TEST_F(pod_requests_test, adopts_a_pod_that_is_there_under_the_name_and_is_the_jobs) {
+  refusals[make_pod] = refused(409, "already exists");
+  objects[get_made_pod] = pod_object({}, "job", {1, 2, ""}, "u1");
+  objects[get_made_pod]["metadata"]["uid"] = "older";
+  EXPECT_EQ(create().value()->uid, "older");
+}
+
+TEST_F(pod_requests_test, leaves_a_pod_alone_that_has_the_name_and_is_anothers) {
+  refusals[make_pod] = refused(409, "already exists");
+  objects[get_made_pod] = pod_object({}, "job", {1, 2, ""}, "other");
+  objects[get_made_pod]["metadata"]["uid"] = "older";
+  EXPECT_EQ(create().value(), std::nullopt);
+  objects[get_made_pod] = {{"metadata", {{"name", "job-hosts-1-2"}, {"uid", "nobodys"}}}};
+  EXPECT_EQ(create().value(), std::nullopt);
+  refusals[get_made_pod] = refused(404, "not found");
+  EXPECT_EQ(create().value(), std::nullopt);
+}
+
+TEST_F(pod_requests_test, a_quota_is_told_as_such) {
+  refusals[make_pod] = refused(403, "exceeded quota: pods");
+  EXPECT_EQ(create().error().kind, refusal_kind::no_room);
+}
+
+TEST_F(pod_requests_test, deletes_that_pod_and_no_other) {
+  const delete_pod what{"job-hosts-1-2", "u7", "why"};
+  const auto line = "DELETE /api/v1/namespaces/team-a/pods/job-hosts-1-2";
+  EXPECT_TRUE(requests.remove(what, soon()));
+  EXPECT_EQ(line_of(api.requests.back()), line);
+  EXPECT_THAT(api.requests.back().headers, Contains("Content-Type: application/json"));
+  EXPECT_EQ(json::parse(api.requests.back().body),
+            json::parse(R"({"apiVersion": "v1", "kind": "DeleteOptions",
+    "preconditions": {"uid": "u7"}})"));
+  for (const auto status : {404, 409}) {
+    refusals[line] = refused(status, "not that one");
+    EXPECT_TRUE(requests.remove(what, soon())) << status;
+  }
+  refusals[line] = refused(422, "no");
+  EXPECT_EQ(requests.remove(what, soon()).error().kind, refusal_kind::wrong);
+}
+
+} // namespace
+} // namespace dlrun::kubernetes
