@@ -52,8 +52,12 @@ std::vector<host_view> hosts_of(const agent_arguments& arguments) {
     all.push_back({host, std::string{to_string(state)}, "", false, false, roles.joining().address_of(host)});
     if (!arguments.drains || !arguments.drains->all().contains(host)) continue;
     const auto& drain = arguments.drains->all().at(host);
-    all.back() = {host, std::string{to_string(drain.stage)}, drain.waits_for, drain.needs_a_host,
-                  drain.without_copies, all.back().address};
+    all.back() = {host,
+                  std::string{to_string(drain.stage)},
+                  drain.waits_for,
+                  drain.needs_a_host,
+                  drain.without_copies,
+                  all.back().address};
   }
   return all;
 }
