@@ -90,7 +90,8 @@ class loses(on_pods):
         self.assertEqual(self.cluster.objects["Pod", victim.name]["status"]["phase"], "Running")
         lost_s = seconds_of(self.lost_at(victim.host_name))
         self.assertLessEqual(self.api.created["Pod", successor] - lost_s, REPLACED_WITHIN_S)
-        self.assertIn(f"made pod {successor}: the job has given up the host of {victim.name}", self.control.said())
+        reason = f"made pod {successor}: the job has given up the host of {victim.name}"
+        wait_until(lambda: reason in self.control.said(), "it says why")
         wait_until(lambda: len(self.events("host-joined")) == HOSTS + 1, "its successor joins")
         wait_until(lambda: "deletionTimestamp" in self.cluster.objects["Pod", victim.name]["metadata"], "it is to go when its node is back")
         victim.come_back()
