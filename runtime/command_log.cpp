@@ -12,7 +12,7 @@
 namespace dlrun::runtime {
 namespace {
 
-constexpr std::size_t line_bytes_max = 400;
+constexpr std::size_t line_bytes_max = 4096; // of what agents say most names files
 
 std::uintmax_t size_of(int fd) {
   const auto end = ::lseek(fd, 0, SEEK_END);

@@ -11,7 +11,7 @@ namespace dlrun::runtime {
 inline constexpr std::uintmax_t command_log_bytes_max = 256 * 1024;
 inline constexpr std::uintmax_t command_log_end_bytes = 16 * 1024;
 
-/// The last line that is not empty, of what was written behind `from`, fit to be shown: at most 400
+/// The last line that is not empty, of what was written behind `from`, fit to be shown: at most 4096
 /// bytes, what is no text escaped. A line that is longer than an end of a log that is kept begins
 /// there. "" when there is none.
 std::string last_line(const std::filesystem::path& file, std::uintmax_t from);

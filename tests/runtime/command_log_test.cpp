@@ -33,7 +33,7 @@ TEST_F(command_log_test, the_last_line_is_of_what_was_written_since) {
 
 TEST_F(command_log_test, a_last_line_without_end_is_told_in_part) {
   write(std::string(3 * command_log_bytes_max, 'x'));
-  EXPECT_EQ(last_line(log, 0), std::string(400, 'x') + "...");
+  EXPECT_EQ(last_line(log, 0), std::string(4096, 'x') + "...");
 }
 
 TEST_F(command_log_test, a_log_that_is_small_enough_stays_as_it_is) {
