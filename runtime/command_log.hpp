@@ -11,9 +11,9 @@ namespace dlrun::runtime {
 inline constexpr std::uintmax_t command_log_bytes_max = 256 * 1024;
 inline constexpr std::uintmax_t command_log_end_bytes = 16 * 1024;
 
-/// The last line that is not empty, of what was written behind `from`, fit to be shown: at most 4096
-/// bytes, what is no text escaped. A line that is longer than an end of a log that is kept begins
-/// there. "" when there is none.
+/// The last line that is not empty, of what was written behind `from`, fit to be shown: at most
+/// 4096 bytes, what is no text escaped. A line that is longer than an end of a log that is kept
+/// begins there. "" when there is none.
 std::string last_line(const std::filesystem::path& file, std::uintmax_t from);
 
 /// Takes the middle out of a log that is too large. Others may append to it meanwhile (O_APPEND);
