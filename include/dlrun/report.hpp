@@ -67,6 +67,7 @@ struct records_left_out {
   std::string skip{};                   ///< the argument of `dlrun resume --skip` for them
   std::vector<std::uint64_t> numbers{}; ///< numbers of the records in their files, from 0
 };
+/// The name that `records_left_out` had before version 0.2.
 using parked_shard [[deprecated("it is called records_left_out")]] = records_left_out;
 
 /// Milliseconds from version to version, since the last start of the slowest PS shard.
