@@ -79,6 +79,10 @@ class net_hosts:
     def folder_of(self, name):
         return self.folder / name
 
+    def run_folders(self, run_dir):
+        """Of the job with that run folder, on each host."""
+        return [run_dir, *(self.folder_of(name) / "run" for name in self.names[1:])]
+
     def within(self, name=NAMES[0]):
         """The words that run a command there."""
         words = ["ip", "netns", "exec", self.namespace(name)]  # in a mount namespace of its own

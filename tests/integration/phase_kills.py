@@ -12,7 +12,7 @@ import time
 import net_hosts
 import small_data
 import worker_phases
-from dlrun_job import NOT_READY, all_run, expect, job_over, now_us, wait_until
+from dlrun_job import all_run, expect, job_over, now_us, output_of, stat_fields, wait_until
 
 PHASES = ("start", "snapshot", "evaluation", "fill", "promotion", "resume")
 ROLES = ("worker", "ps_shard", "coordinator", "keeper")
@@ -39,20 +39,25 @@ def is_settled(status):
     return all_run(status) and all(one["state"] == "whole" for one in status["roles"] if one["role"] == "keeper")
 
 
+class no_host_to_lose(Exception):
+    """All PS shards are with the root, whose host stays: in this job there is no promotion any more."""
+
+
 class struck_phases:
-    """A running job whose roles are killed. Calls end with job_over when the job does."""
+    """A running job whose roles are killed. Calls end with job_over when the job does, or with no_host_to_lose."""
 
     def __init__(self, job, hosts, listed, source):
         self.job, self.hosts, self.listed, self.source = job, hosts, listed, source
-        self.killed, self.lost = collections.Counter(), []  # (role, index), hosts: of the phase that is being hit
+        # (role, index), processes, hosts: of the phase that is being hit
+        self.killed, self.pids, self.lost = collections.Counter(), [], []
         self.restart_ms = []  # from a kill until all was as before
 
     def hit(self, phase, role):
         """@returns whether a role of this kind was killed then"""
         self.settle()
-        since, self.killed, self.lost = now_us(), collections.Counter(), []
+        since, self.killed, self.pids, self.lost = now_us(), collections.Counter(), [], []
         is_hit = getattr(self, f"in_{phase}")(role)
-        self.wait_until(lambda: self.killed <= self.ends(self.told_since(since)), f"of {dict(self.killed)} each end is told", SETTLED_WITHIN_S)
+        self.wait_until(lambda: not any(map(self.job.is_ours, self.pids)), "who was killed is gone", SETTLED_WITHIN_S)
         self.settle()
         self.expect_one_restart_each(phase, self.told_since(since), since)
         self.restart_ms.append((now_us() - since) / 1000)
@@ -61,14 +66,14 @@ class struck_phases:
     # ---- phases
 
     def in_start(self, role):
-        """It is killed once, and again while it starts."""
+        """It is killed once, and again a moment after its process is there."""
         index, pid = self.kill(role)
-        self.wait_for_start(role, index, pid)
+        started = self.wait_for_start(role, index, pid)
         time.sleep(self.source.uniform(0, START_S))
-        return self.kill_unless(role, index, lambda one: one["state"] not in NOT_READY and one["state"] != "filling")
+        return self.kill_process(role, index, started)
 
     def in_snapshot(self, role):
-        folders = [run / f"ps_shard-{index}" / "snapshots" for run in self.run_folders() for index in range(PS_SHARDS)]
+        folders = [run / f"ps_shard-{index}" / "snapshots" for run in self.hosts.run_folders(self.job.run_dir) for index in range(PS_SHARDS)]
         return self.seen(lambda: any(folder.is_dir() and worker_phases.is_written(folder) for folder in folders)) and bool(self.kill(role))
 
     def in_evaluation(self, role):
@@ -84,17 +89,15 @@ class struck_phases:
     def in_fill(self, role):
         """A copy is killed, and a role while another copy is filled."""
         index, pid = self.kill("keeper")
-        self.wait_for_start("keeper", index, pid)
-        if role == "keeper":
-            return self.kill_unless("keeper", index, lambda one: one["state"] == "whole")
-        return bool(self.kill(role))
+        started = self.wait_for_start("keeper", index, pid)
+        return self.kill_process(role, index, started) if role == "keeper" else bool(self.kill(role))
 
     def in_promotion(self, role):
         """A host with a PS shard is cut off; a role elsewhere is killed while the copy becomes the PS shard."""
         shards = {one["pid"] for one in self.roles("ps_shard")}
         hosts = [name for name in self.hosts.names[1:] if shards & set(self.hosts.processes(name))]
         if not hosts:
-            return False
+            raise no_host_to_lose
         host, since = self.source.choice(hosts), now_us()
         self.lost.append(host)
         self.hosts.set_link(host, "down")
@@ -108,18 +111,16 @@ class struck_phases:
 
     def in_resume(self, role):
         """Everything is killed; a role is when the run is resumed, while all start."""
-        for pid in [pid for name in self.hosts.names for pid in self.hosts.processes(name)]:
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
+        self.hosts.kill_all(*self.hosts.names)
         self.job.wait_end()
         wait_until(lambda: not any(map(self.hosts.processes, self.hosts.names)), "nothing runs on any host", GONE_WITHIN_S)
         if (self.job.run_dir / "report.json").exists():
             raise job_over("it was over before")
         self.job.resume(options=["--hosts", str(self.listed)])
         self.job.is_touched = True
-        self.wait_for_start(role, None, None)
+        started = self.wait_for_start(role, 0, None)
         time.sleep(self.source.uniform(0, START_S))
-        return bool(self.kill(role))
+        return self.kill_process(role, 0, started)
 
     # ---- who is killed
 
@@ -132,30 +133,42 @@ class struck_phases:
         """One of them. @param but processes that are none of its own @returns (index, process)"""
         def killed():
             for one in self.source.sample(found, len(found)) if (found := self.roles(role, but)) else ():
-                if self.job.send_signal(one["pid"], signal.SIGKILL):
-                    self.killed[role, one["index"]] += 1
+                if self.kill_process(role, one["index"], one["pid"]):
                     return one["index"], one["pid"]
             return None
 
         return self.wait_until(killed, f"there is a {role} to be killed", SETTLED_WITHIN_S)
 
-    def kill_unless(self, role, index, is_too_late):
-        """@returns whether it was killed"""
-        for one in self.roles(role):
-            if one["index"] == index and not is_too_late(one) and self.job.send_signal(one["pid"], signal.SIGKILL):
-                self.killed[role, index] += 1
-                return True
-        return False
+    def kill_process(self, role, index, pid):
+        """@returns whether it was there"""
+        if not self.job.send_signal(pid, signal.SIGKILL):
+            return False
+        self.killed[role, index] += 1
+        self.pids.append(pid)
+        return True
 
     # ---- waiting
 
     def wait_for_start(self, role, index, pid):
-        """Until a process of the role is there that is not `pid`."""
-        self.wait_until(lambda: any(one["pid"] != pid and index in (None, one["index"]) for one in self.roles(role)),
-                        f"{role} starts", SETTLED_WITHIN_S)
+        """@returns the process of the role that is there next, after `pid`; `status` would tell it too late"""
+        return self.wait_until(lambda: next((one for one in self.processes(role, index) if one != pid), None), f"{role} {index} starts",
+                               SETTLED_WITHIN_S)
+
+    def processes(self, role, index):
+        """By where they write. From now on they are known for some of the job's, also on other hosts."""
+        logs = {str(run / "logs" / f"{role}-{index}.log") for run in self.hosts.run_folders(self.job.run_dir)}
+        found = []
+        for pid in map(int, filter(str.isdigit, os.listdir("/proc"))):
+            fields = stat_fields(pid)
+            if fields and fields["state"] not in "ZX" and logs & set(output_of(pid)):
+                self.job.seen.setdefault(pid, fields["start"])
+                found.append(pid)
+        return found
 
     def settle(self):
-        self.job.wait_for(is_settled, "all run and all copies are whole", SETTLED_WITHIN_S)
+        """Also: nobody has ended who is not told to have."""
+        self.job.wait_for(lambda status: is_settled(status) and all(self.job.is_ours(one["pid"]) for one in status["roles"]),
+                          "all run and all copies are whole", SETTLED_WITHIN_S)
 
     def seen(self, condition):
         end = time.monotonic() + FIND_S
@@ -176,9 +189,6 @@ class struck_phases:
     def expect_not_over(self):
         if self.job.root.poll() is not None:
             raise job_over(f"the job ended with {self.job.root.returncode}\n{self.job.output()}")
-
-    def run_folders(self):
-        return [self.job.run_dir, *(self.hosts.folder_of(name) / "run" for name in self.hosts.names[1:])]
 
     # ---- what came of it
 
@@ -208,7 +218,7 @@ def run_one(bench, spec, reference, pairs, source):
         listed = hosts.write_file(hosts.folder / "hosts.yaml")
         with hosts.start(bench, spec, listed) as job:
             struck = struck_phases(job, hosts, listed, source)
-            with contextlib.suppress(job_over):
+            with contextlib.suppress(job_over, no_host_to_lose):
                 while pair := pairs.next():
                     if struck.hit(*pair):
                         pairs.found[pair] += 1

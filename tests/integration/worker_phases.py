@@ -191,7 +191,7 @@ class leaving_workers:
         return {file: file.stat().st_size for folder in self.run_folders() for file in folder.glob("logs/worker-*.log")}
 
     def run_folders(self):
-        return [self.job.run_dir, *(self.hosts.folder_of(name) / "run" for name in self.hosts.names[1:])]
+        return self.hosts.run_folders(self.job.run_dir)
 
     # ---- a phase
 
