@@ -37,16 +37,12 @@ answer<json> make_event(api_client& client, const outcome_telling& what, const j
   return made;
 }
 
-bool runs(const pod_record& pod) {
-  return !pod.is_going && (pod.phase == pod_phase::pending || pod.phase == pod_phase::running);
-}
-
-/// @returns the pods, when none runs any more or `until` has come.
+/// @returns the pods, when none lives any more or `until` has come.
 answer<std::vector<pod_record>> wait_for_end(api_client& client, pod_requests& pods, time_point until,
                                              time_point give_up) {
   for (;;) {
     auto all = pods.list(give_up);
-    if (!all || std::ranges::none_of(*all, runs)) return all;
+    if (!all || std::ranges::none_of(*all, is_alive)) return all;
     const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(until - client.time().now());
     if (left.count() <= 0) return all;
     client.time().wait(std::min(left, poll_period));

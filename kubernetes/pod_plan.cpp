@@ -7,10 +7,6 @@
 namespace dlrun::kubernetes {
 namespace {
 
-bool is_alive(const pod_record& pod) {
-  return !pod.is_going && (pod.phase == pod_phase::pending || pod.phase == pod_phase::running);
-}
-
 /// Why a pod lives no more.
 std::string why_ended(const pod_record& pod) {
   if (pod.is_going) return fmt::format("{} is being deleted", pod.name);

@@ -3,7 +3,6 @@
 #include "base/utf8.hpp"
 #include "kubernetes/json_text.hpp"
 
-#include <charconv>
 #include <nlohmann/json.hpp>
 
 namespace dlrun::kubernetes {
@@ -12,14 +11,6 @@ namespace {
 using nlohmann::json;
 
 constexpr std::size_t why_bytes_max = 200;
-
-std::optional<std::uint32_t> label_number(const json& labels, const char* name) {
-  const auto text = text_in(labels, name);
-  std::uint32_t number = 0;
-  const auto* const end = text.data() + text.size();
-  const auto read = std::from_chars(text.data(), end, number);
-  return read.ec == std::errc{} && read.ptr == end ? std::optional{number} : std::nullopt;
-}
 
 std::string controller_of(const json& metadata) {
   for (const auto& one : member(metadata, "ownerReferences"))
@@ -48,10 +39,15 @@ void read_container(const json& status, pod_record& into) {
 
 } // namespace
 
+bool is_alive(const pod_record& pod) {
+  return !pod.is_going && (pod.phase == pod_phase::pending || pod.phase == pod_phase::running);
+}
+
 std::optional<pod_record> read_pod(const json& pod) {
   const auto &metadata = member(pod, "metadata"), &status = member(pod, "status");
   const auto& labels = member(metadata, "labels");
-  const auto slot = label_number(labels, slot_label), incarnation = label_number(labels, incarnation_label);
+  const auto slot = number_of(text_in(labels, slot_label));
+  const auto incarnation = number_of(text_in(labels, incarnation_label));
   pod_record made{.name = text_in(metadata, "name"), .uid = text_in(metadata, "uid")};
   if (made.name.empty() || made.uid.empty() || !slot || !incarnation) return std::nullopt;
   made.owner = controller_of(metadata);

@@ -32,6 +32,9 @@ struct pod_record {
   bool operator==(const pod_record&) const = default;
 };
 
+/// It runs, or is to, and nobody has deleted it.
+bool is_alive(const pod_record& pod);
+
 /// @returns nothing for what is no pod of a host.
 std::optional<pod_record> read_pod(const nlohmann::json& pod);
 

@@ -2,7 +2,6 @@
 
 #include "kubernetes/json_text.hpp"
 
-#include <charconv>
 #include <fmt/format.h>
 
 namespace dlrun::kubernetes {
@@ -20,13 +19,6 @@ api_request for_pods_object(const std::string& verb, const std::string& job, con
 
 api_refusal odd(const std::string& what) {
   return {refusal_kind::wrong, fmt::format("the API server's answer is no {}", what)};
-}
-
-std::optional<std::uint32_t> number_of(const std::string& text) {
-  std::uint32_t number = 0;
-  const auto* const end = text.data() + text.size();
-  const auto read = std::from_chars(text.data(), end, number);
-  return read.ec == std::errc{} && read.ptr == end ? std::optional{number} : std::nullopt;
 }
 
 } // namespace

@@ -49,15 +49,16 @@ std::vector<host_view> hosts_of(const agent_arguments& arguments) {
   std::vector<host_view> all{{arguments.hosts->roles().root(), "there"}};
   const auto& roles = arguments.hosts->roles();
   for (const auto& [host, state] : roles.roster().states()) {
-    all.push_back({host, std::string{to_string(state)}, "", false, false, roles.joining().address_of(host)});
-    if (!arguments.drains || !arguments.drains->all().contains(host)) continue;
-    const auto& drain = arguments.drains->all().at(host);
-    all.back() = {host,
-                  std::string{to_string(drain.stage)},
-                  drain.waits_for,
-                  drain.needs_a_host,
-                  drain.without_copies,
-                  all.back().address};
+    host_view view{
+        .name = host, .state = std::string{to_string(state)}, .address = roles.joining().address_of(host)};
+    if (arguments.drains && arguments.drains->all().contains(host)) {
+      const auto& drain = arguments.drains->all().at(host);
+      view.state = to_string(drain.stage);
+      view.waits_for = drain.waits_for;
+      view.needs_a_host = drain.needs_a_host;
+      view.without_copies = drain.without_copies;
+    }
+    all.push_back(std::move(view));
   }
   return all;
 }
