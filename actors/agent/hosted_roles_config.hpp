@@ -3,7 +3,7 @@
 
 #include "actors/agent/drain_stage.hpp"
 #include "actors/agent/host_admission.hpp"
-#include "actors/agent/host_roster.hpp"
+#include "actors/agent/host_rules.hpp"
 #include "actors/agent/last_stores.hpp"
 #include "actors/protocol/host_messages.hpp"
 #include "actors/protocol/planted_bug.hpp"
