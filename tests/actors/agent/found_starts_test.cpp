@@ -87,8 +87,8 @@ TEST_F(found_starts_test, of_a_complete_job_all_end_and_the_stores_of_ps_shards_
   end_found(joined, last, starts, places);
   for (const auto& one : joined.running)
     EXPECT_EQ(starts.find(one.role, first)->stop, protocol::stop_how::kill);
-  EXPECT_TRUE(holds(places.store_on("beta", {1}), last));
-  EXPECT_TRUE(holds(places.store_on("beta", {0}), last));
+  EXPECT_TRUE(holds(places.stores().find("beta", {1}), last));
+  EXPECT_TRUE(holds(places.stores().find("beta", {0}), last));
 }
 
 } // namespace
