@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <system_error>
 #include <unistd.h>
 
 namespace dlrun::runtime {
@@ -41,6 +42,9 @@ std::string last_line(const std::filesystem::path& file, std::uintmax_t from) {
 }
 
 std::uintmax_t shorten_log(const std::filesystem::path& file, std::uintmax_t from) {
+  std::error_code why;
+  const auto looked_at = std::filesystem::file_size(file, why);
+  if (why || looked_at <= command_log_bytes_max) return from;
   const base::unique_fd log{::open(file.c_str(), O_RDWR | O_APPEND | O_CLOEXEC)};
   const auto size = log ? size_of(log.get()) : 0;
   if (size <= command_log_bytes_max) return from;

@@ -16,7 +16,8 @@ inline constexpr std::uintmax_t command_log_end_bytes = 16 * 1024;
 /// begins there. "" when there is none.
 std::string last_line(const std::filesystem::path& file, std::uintmax_t from);
 
-/// Takes the middle out of a log that is too large. Others may append to it meanwhile (O_APPEND);
+/// Takes the middle out of a log that is too large. One that is not is only looked at, and not
+/// opened, so this may be called again and again. Others may append to it meanwhile (O_APPEND);
 /// what they write in that moment may go too. @returns where what was written behind `from` begins
 /// now, or where what is left of it does.
 std::uintmax_t shorten_log(const std::filesystem::path& file, std::uintmax_t from);

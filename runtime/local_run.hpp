@@ -1,7 +1,7 @@
 /// Runs a job: this process is its root and agent.
 #pragma once
 
-#include "actors/agent/hosted_roles.hpp"
+#include "actors/agent/last_stores.hpp"
 #include "runtime/hosts_plan.hpp"
 #include "runtime/prepared_job.hpp"
 #include "runtime/run_observer.hpp"

@@ -1,7 +1,7 @@
 /// What the run folder lacks of a model whose PS shards ran on other hosts.
 #pragma once
 
-#include "actors/agent/hosted_roles.hpp"
+#include "actors/agent/last_stores.hpp"
 #include "actors/coordinator/store_book.hpp"
 #include "proto/run_record.pb.h"
 

@@ -1,7 +1,7 @@
 /// Going on with a run that was stopped or died.
 #pragma once
 
-#include "actors/agent/hosted_roles.hpp"
+#include "actors/agent/last_stores.hpp"
 #include "runtime/hosts_plan.hpp"
 #include "runtime/prepared_job.hpp"
 #include "runtime/replicas_choice.hpp"

@@ -15,8 +15,11 @@
 #include "actors/agent/role_end.hpp"
 #include "actors/agent/scale_orders.hpp"
 #include "actors/common/supervisor.hpp"
+#include "actors/protocol/end_messages.hpp"
+#include "actors/protocol/event_messages.hpp"
+#include "actors/protocol/heartbeat_messages.hpp"
 #include "actors/protocol/host_messages.hpp"
-#include "actors/protocol/messages.hpp"
+#include "actors/protocol/start_messages.hpp"
 #include "actors/protocol/time.hpp"
 
 #include <optional>

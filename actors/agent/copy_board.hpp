@@ -2,8 +2,9 @@
 #pragma once
 
 #include "actors/agent/managed_roles.hpp"
+#include "actors/protocol/endpoint.hpp"
+#include "actors/protocol/heartbeat_messages.hpp"
 #include "actors/protocol/host_messages.hpp"
-#include "actors/protocol/messages.hpp"
 
 #include <map>
 #include <optional>

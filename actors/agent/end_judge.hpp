@@ -6,7 +6,8 @@
 #include "actors/agent/managed_roles.hpp"
 #include "actors/agent/role_end.hpp"
 #include "actors/common/supervisor_action.hpp"
-#include "actors/protocol/messages.hpp"
+#include "actors/protocol/event_messages.hpp"
+#include "actors/protocol/start_messages.hpp"
 
 #include <optional>
 #include <string>

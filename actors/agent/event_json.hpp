@@ -1,7 +1,7 @@
 /// What an event says for programs, as JSON: in events.jsonl, and for a program that follows a run.
 #pragma once
 
-#include "actors/protocol/messages.hpp"
+#include "actors/protocol/event_messages.hpp"
 
 #include <nlohmann/json_fwd.hpp>
 #include <optional>

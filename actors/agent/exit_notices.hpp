@@ -1,7 +1,7 @@
 /// Which ends of roles the coordinator has been told of.
 #pragma once
 
-#include "actors/protocol/messages.hpp"
+#include "actors/protocol/start_messages.hpp"
 #include "actors/protocol/time.hpp"
 
 #include <cstdint>

@@ -1,10 +1,11 @@
 /// The fences with which a role may be started (rule R4, the agent's half).
 #pragma once
 
-#include "actors/protocol/messages.hpp"
+#include "actors/protocol/roles.hpp"
 
 #include <deque>
 #include <optional>
+#include <vector>
 
 namespace dlrun::agent {
 

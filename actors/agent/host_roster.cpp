@@ -55,7 +55,7 @@ void host_roster::give_up(const std::string& host, entry& one, std::string why, 
                           roster_events& out, bool left) {
   const auto boot = *one.boot;
   one.boot.reset();
-  one.link_lost.reset();
+  one.signs = {};
   one.leaves = false;
   one.is_lost = one.is_enrolled && !left;
   one.given_up.insert(boot);
@@ -89,14 +89,11 @@ std::string host_roster::on_joined(const std::string& host, std::uint64_t boot, 
   }
   if (one.boot != boot) {
     one.boot = boot;
-    one.joined = now;
-    one.seen = {};
-    one.is_told_blocked = false;
+    one.signs = host_signs{now};
   }
-  one.heard = now;
+  one.signs.on_link(now);
   one.to_earlier = entry::comeback::none;
   one.is_lost = false;
-  one.link_lost.reset();
   one.retry_at.reset();
   one.retry_after = rules_.retry_first;
   if (one.is_enrolled && std::exchange(one.command_runs, false))
@@ -165,7 +162,7 @@ roster_events host_roster::set_drained(const std::string& host, bool is_drained,
 
 void host_roster::on_heard(const std::string& host, std::uint64_t boot, time_point now) {
   const auto found = hosts_.find(host);
-  if (found != hosts_.end() && found->second.boot == boot) found->second.heard = now;
+  if (found != hosts_.end() && found->second.boot == boot) found->second.signs.on_heard(now);
 }
 
 roster_events host_roster::on_sighting(const std::string& host, std::uint64_t boot, const sighting& now_seen,
@@ -174,17 +171,16 @@ roster_events host_roster::on_sighting(const std::string& host, std::uint64_t bo
   const auto found = hosts_.find(host);
   if (found == hosts_.end() || found->second.boot != boot) return out;
   auto& one = found->second;
-  one.seen = now_seen;
+  one.signs.see(now_seen);
   if (closed_) return out; // it goes as it should
-  if (std::exchange(one.is_told_blocked, false)) out.push_back(host_beats{host, true});
+  if (one.signs.take_passing()) out.push_back(host_beats{host, true});
   check(host, one, now, out);
   return out;
 }
 
 void host_roster::on_link_lost(const std::string& host, std::uint64_t boot, time_point now) {
   const auto found = hosts_.find(host);
-  if (found != hosts_.end() && found->second.boot == boot && !found->second.link_lost)
-    found->second.link_lost = now;
+  if (found != hosts_.end() && found->second.boot == boot) found->second.signs.on_link_lost(now);
 }
 
 roster_events host_roster::on_command_ended(const std::string& host, std::uint64_t attempt,
@@ -197,7 +193,7 @@ roster_events host_roster::on_command_ended(const std::string& host, std::uint64
   one.command_runs = false;
   if (!one.boot)
     fail_start(host, one, why, now, out);
-  else if (one.link_lost)
+  else if (one.signs.is_link_lost())
     give_up(host, one, "its agent " + why, now, out, drained_.contains(host));
   // Else the agent may well live on without it, as behind ssh: its link tells.
   return out;
@@ -209,9 +205,7 @@ roster_events host_roster::tick(time_point now) {
   const auto before = std::exchange(ticked_, now).value_or(now);
   const auto paused = now - before >= rules_.own_pause_min ? now - before : protocol::duration{0};
   for (auto& [host, one] : hosts_) {
-    one.joined += paused;
-    one.heard += paused;
-    if (one.link_lost) *one.link_lost += paused;
+    one.signs.excuse(paused);
     check(host, one, now, out);
   }
   return out;
@@ -219,11 +213,11 @@ roster_events host_roster::tick(time_point now) {
 
 void host_roster::check(const std::string& host, entry& one, time_point now, roster_events& out) {
   if (one.boot) {
-    const bool is_proven = one.seen.seen != sight::unproven;
-    if (!is_proven && now - one.joined >= rules_.beats_patience && !std::exchange(one.is_told_blocked, true))
-      out.push_back(host_beats{host, false});
+    if (one.signs.take_blocked(rules_, now)) out.push_back(host_beats{host, false});
     const bool is_drained = drained_.contains(host);
-    if (auto why = why_lost(one, now); !why.empty())
+    const bool is_ours = one.attempt > 0; // of another root's command nobody hears
+    const bool has_ended = is_ours && !one.command_runs && !one.is_enrolled;
+    if (auto why = one.signs.why_lost(rules_, has_ended, now); !why.empty())
       give_up(host, one, is_drained ? "it is drained, and " + why : why, now, out, is_drained);
     return;
   }
@@ -240,31 +234,12 @@ void host_roster::check(const std::string& host, entry& one, time_point now, ros
   }
 }
 
-/// "" when it is not.
-std::string host_roster::why_lost(const entry& one, time_point now) const {
-  const auto is_longer = [now](time_point since, protocol::duration patience) {
-    return now - since >= patience;
-  };
-  const auto& [seen, silence] = one.seen;
-  const bool is_ours = one.attempt > 0; // of another root's command nobody hears
-  if (one.link_lost && is_ours && !one.command_runs && !one.is_enrolled) return "its agent has ended";
-  if (seen == sight::silent)
-    return fmt::format("it has answered no beat for {:.2f} s", protocol::to_seconds(silence));
-  if (seen == sight::hangs) return "its agent answers beats, but does nothing else";
-  const bool is_proven = seen == sight::there;
-  const auto link_patience = is_proven ? rules_.link_patience : rules_.only_link_patience;
-  if (one.link_lost && is_longer(*one.link_lost, link_patience)) return "the link to it is lost";
-  if (!is_proven && is_longer(one.heard, rules_.silence_max))
-    return fmt::format("it has given no sign of life for {:.1f} s", protocol::to_seconds(now - one.heard));
-  return "";
-}
-
 roster_events host_roster::close() {
   closed_ = true;
   roster_events out;
   for (auto& [host, one] : hosts_) {
     one.retry_at.reset();
-    one.link_lost.reset();
+    one.signs.forget_loss();
     if (!one.boot && std::exchange(one.command_runs, false)) out.push_back(end_command{host, one.attempt});
   }
   return out;
@@ -330,7 +305,7 @@ std::size_t host_roster::drained_away() const {
 std::size_t host_roster::staying() const {
   return static_cast<std::size_t>(std::ranges::count_if(hosts_, [](const auto& entry) {
     const auto& one = entry.second;
-    return one.boot && !one.link_lost && one.seen.seen != sight::silent;
+    return one.boot && !one.signs.is_link_lost() && !one.signs.is_silent();
   }));
 }
 

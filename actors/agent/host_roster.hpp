@@ -2,6 +2,8 @@
 #pragma once
 
 #include "actors/agent/beats/sighting.hpp"
+#include "actors/agent/host_rules.hpp"
+#include "actors/agent/host_signs.hpp"
 #include "actors/protocol/host_messages.hpp"
 #include "actors/protocol/time.hpp"
 
@@ -16,27 +18,6 @@
 #include <vector>
 
 namespace dlrun::agent {
-
-struct host_rules {
-  /// From the start of a host's agent to its first word: it decodes and checks the data first.
-  protocol::duration start_patience = std::chrono::seconds(60);
-  /// How long a lost link may take to come back while beats tell that the host is there.
-  protocol::duration link_patience = std::chrono::seconds(10);
-  /// From its coming to its first answered beat; then no beats pass, and the next two rules hold.
-  protocol::duration beats_patience = std::chrono::seconds(2);
-  /// How long a lost link may take to come back where nothing else tells of the host.
-  protocol::duration only_link_patience = std::chrono::seconds(1);
-  /// Such a host says ten times a second that it is there.
-  protocol::duration silence_max = std::chrono::seconds(3);
-  /// Before the agent of a lost host is started again; doubles up to the second.
-  protocol::duration retry_first = std::chrono::milliseconds(500);
-  protocol::duration retry_max = std::chrono::seconds(15);
-  /// How long the agents that an earlier root started have to come by themselves, before others are
-  /// started, or the job goes on without those that joined. 0: there was none.
-  protocol::duration reattach_patience{0};
-  /// Ticks that far apart mean that this process was stopped: silence meanwhile proves nothing.
-  protocol::duration own_pause_min = std::chrono::milliseconds(700);
-};
 
 enum class host_state : std::uint8_t {
   away,     ///< nobody waits for it, or its agent is tried again later
@@ -84,9 +65,9 @@ using roster_event =
     std::variant<run_command, kill_command, end_command, host_lost, host_not_started, host_beats>;
 using roster_events = std::vector<roster_event>;
 
-/// Pure: of each host but the root's, whether its agent is there, by its boot: whether it answers
-/// beats (R29), and where none pass, whether its link is there. A boot that was given up is let in
-/// no more: what it runs was started again elsewhere.
+/// Pure: of each host but the root's, whether its agent is there, by its boot: as long as its
+/// host_signs say so (R29). A boot that was given up is let in no more: what it runs was started
+/// again elsewhere.
 class host_roster {
 public:
   host_roster(host_rules rules, const std::vector<std::string>& hosts);
@@ -145,12 +126,8 @@ public:
 
 private:
   struct entry {
-    std::optional<std::uint64_t> boot;               ///< of the agent that is there
-    protocol::time_point joined{};                   ///< of that
-    protocol::time_point heard{};                    ///< of that
-    sighting seen{};                                 ///< of that
-    bool is_told_blocked = false;                    ///< of that: no beats pass
-    std::optional<protocol::time_point> link_lost{}; ///< of that
+    std::optional<std::uint64_t> boot; ///< of the agent that is there
+    host_signs signs{};                ///< of that
     std::uint64_t attempt = 0;
     bool command_runs = false;
     protocol::time_point began{}; ///< the attempt
@@ -171,7 +148,6 @@ private:
                   roster_events& out);
   void retry_later(const std::string& host, entry& one, protocol::time_point now, roster_events& out);
   void check(const std::string& host, entry& one, protocol::time_point now, roster_events& out);
-  std::string why_lost(const entry& one, protocol::time_point now) const;
 
   host_rules rules_;
   std::map<std::string, entry> hosts_;

@@ -46,48 +46,11 @@ void tell_missing_store(const role_name& role, const fence& self, const hosted_r
   out.push_back(host_events::store_missing(role, self, config.hosts_before));
 }
 
-/// R35: what is taken over was chosen before this was heard of. The store of a PS shard is there.
-void end_late(const protocol::start_report& report, placement& places, hosted_actions& out) {
-  if (report.role.kind == role_kind::ps_shard && places.find(report.role) == nullptr)
-    places.keep(report.role, report.host, "it ran there before");
-  out.push_back(to_host{
-      report.host, protocol::stop_order{report.boot, report.role, report.self, protocol::stop_how::kill}});
-}
-
-/// R38: what another root left there is to be killed, with the next word to that host. A PS shard
-/// that runs has the last version, and its copy may.
-void end_found(const protocol::host_joined& joined, const last_stores& last, hosted_starts& starts,
-               placement& places) {
-  for (const auto& one : joined.running) {
-    starts.find({one.role, one.self.incarnation})->stop = protocol::stop_how::kill;
-    const bool is_shard = one.role.kind == role_kind::ps_shard;
-    if (is_shard || one.role.kind == role_kind::keeper)
-      places.note_copy(joined.host, {.shard = {one.role.index},
-                                     .opener = is_shard ? one.self.incarnation : dlrun::incarnation{},
-                                     .timeline = last.timeline,
-                                     .end = step_from(last.version)});
-  }
-}
-
-/// From a host where nothing starts any more. One that has left starts elsewhere, as after a notice
-/// from anybody (R33).
-void send_workers_away(const std::string& host, hosted_starts& starts, time_point now, hosted_actions& out) {
-  for (auto& [key, one] : starts.all())
-    if (one.host == host && key.first.kind == role_kind::worker)
-      starts.stop(key.first, one, protocol::stop_how::leave, now, out);
-}
-
 /// The agent that this root started. One that takes over has in those of earlier roots too, and
 /// where nothing starts any more it does not matter which job they had.
 bool may_join_this_root(std::uint64_t started_by, const hosted_roles_config& config) {
   if (started_by == config.root_process) return true;
   return config.takes_over && (config.gathers || config.roots_of_same_job.contains(started_by));
-}
-
-/// To all that have not gone yet: one may be lost with a link that is found again.
-void send_dismissals(const host_roster& roster, const std::string& why, hosted_actions& out) {
-  for (const auto& [host, state] : roster.states())
-    if (const auto boot = roster.boot_of(host)) out.push_back(to_host{host, protocol::dismissal{*boot, why}});
 }
 
 } // namespace
@@ -98,7 +61,7 @@ hosted_roles::hosted_roles(hosted_roles_config config)
     , placement_{config_.root, config_.threads_per_worker, config_.coordinator_moves, config_.copies_may_wait}
     , admission_{config_.joining, 1 + config_.hosts.size()}
     , starts_{config_.repeat_after}
-    , holds_hosts_{config_.gathers.has_value()} {
+    , departures_{config_.repeat_after, config_.gathers.has_value()} {
   placement_.add_host(config_.root, config_.root_cpus);
   placement_.set_stores(config_.root, config_.root_stores);
   for (const auto& [host, stage] : config_.drains) {
@@ -116,31 +79,11 @@ hosted_actions hosted_roles::begin(time_point now) {
   return out;
 }
 
-// ---- what another root left
+// ---- starts
 
 std::vector<protocol::running_start> hosted_roles::take_over(time_point now, hosted_actions& out) {
-  has_begun_ = true;
-  std::map<role_name, protocol::running_start> newest; // keys come in the order of incarnations
-  for (const auto& [key, one] : found_)
-    if (starts_.find(key) != nullptr) newest[key.first] = one;
-  std::vector<protocol::running_start> all;
-  for (const auto& [key, one] : found_) {
-    auto* at = starts_.find(key);
-    if (at == nullptr) continue;
-    if (newest.at(key.first) != one) {
-      starts_.stop(key.first, *at, protocol::stop_how::kill, now, out);
-      continue;
-    }
-    placement_.keep(key.first, *at->host, "it ran there when the root came back");
-    out.push_back(host_events::placed(key.first, one.self, *placement_.find(key.first)));
-    at->is_unheard = key.first.kind == role_kind::keeper;
-    all.push_back(one);
-  }
-  found_.clear();
-  return all;
+  return found_.take_over(starts_, placement_, now, out);
 }
-
-// ---- starts
 
 /// R30: the host of its store, if that is away but may come back. Before its first start: the one
 /// that told of the best store, of all that came. Null: there is none to wait for.
@@ -229,15 +172,14 @@ hosted_actions hosted_roles::on_joined(const protocol::host_joined& joined, time
   refused = roster_.on_joined(joined.host, joined.boot, now, events);
   follow(std::move(events), now, out);
   if (!refused.empty()) return out;
-  if (joined.cpus == 0 && config_.gathers) { // it is to leave, and stays until its stores are brought
-    if (roster_.on_leaving(joined.host)) out.push_back(host_events::leaves(joined.host));
-  } else if (joined.cpus == 0) {
-    if (!roster_.on_leaving(joined.host)) return out;
-    if (!holds_hosts_) placement_.remove_host(joined.host, "leaves");
-    out.push_back(host_events::leaves(joined.host));
-    send_workers_away(joined.host, starts_, now, out);
-    settle_leaving(now, out);
-    return out;
+  if (joined.cpus == 0) {
+    if (roster_.on_leaving(joined.host)) {
+      if (!departures_.are_held()) placement_.remove_host(joined.host, "leaves");
+      out.push_back(host_events::leaves(joined.host));
+      if (!config_.gathers) send_workers_away(joined.host, starts_, now, out);
+      see_off(now, out);
+    }
+    if (!config_.gathers) return out; // else it stays until its stores are brought
   }
   const auto wanted = config_.hosts.at(joined.host);
   const auto cpus = std::max(wanted != 0 ? wanted : joined.cpus, 1U);
@@ -248,12 +190,7 @@ hosted_actions hosted_roles::on_joined(const protocol::host_joined& joined, time
     out.push_back(host_events::joined(joined.host, cpus));
     if (joined.intake.bytes > 0) out.push_back(host_events::data_fetched(joined));
     out.push_back(watch_beats{joined.host, joined.boot});
-    for (const auto& one : joined.running) {
-      if (has_begun_) break;
-      found_[{one.role, one.self.incarnation}] = one;
-      starts_.put(one.role,
-                  {.self = one.self, .host = joined.host, .boot = joined.boot, .is_answered = true});
-    }
+    found_.note(joined, starts_);
     if (config_.gathers) end_found(joined, *config_.gathers, starts_, placement_);
   }
   starts_.send_again(joined.host, now, out);
@@ -381,12 +318,9 @@ void hosted_roles::settle_waiting(time_point now, hosted_actions& out) {
   for (const auto& key : ready) settle(key.first, *starts_.find(key), now, out);
 }
 
-/// Without workers it goes; what else runs there ends with it.
-void hosted_roles::settle_leaving(time_point now, hosted_actions& out) {
-  if (holds_hosts_) return;
-  for (const auto& [host, state] : roster_.states())
-    if (state == host_state::leaving && !starts_.has_worker_on(host))
-      follow(roster_.let_go(host, now), now, out);
+/// What else runs there than workers ends with it.
+void hosted_roles::see_off(time_point now, hosted_actions& out) {
+  for (const auto& host : departures_.may_go(roster_, starts_)) follow(roster_.let_go(host, now), now, out);
 }
 
 hosted_actions hosted_roles::set_drain(const std::string& host, drain_stage stage, time_point now) {
@@ -401,18 +335,15 @@ hosted_actions hosted_roles::tick(time_point now) {
   hosted_actions out;
   follow(roster_.tick(now), now, out);
   settle_waiting(now, out);
-  settle_leaving(now, out);
+  see_off(now, out);
   starts_.repeat(now, out);
-  if (dismissed_.empty() || (dismissal_at_ && now - *dismissal_at_ < config_.repeat_after)) return out;
-  dismissal_at_ = now;
-  send_dismissals(roster_, dismissed_, out);
+  departures_.repeat_dismissals(roster_, now, out);
   return out;
 }
 
 hosted_actions hosted_roles::dismiss(const std::string& reason) {
   hosted_actions out;
-  dismissed_ = reason;
-  send_dismissals(roster_, dismissed_, out);
+  departures_.dismiss(reason, roster_, out);
   for (const auto& event : roster_.close())
     if (const auto* ending = std::get_if<end_command>(&event)) out.push_back(*ending);
   return out;

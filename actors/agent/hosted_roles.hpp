@@ -3,75 +3,30 @@
 
 #include "actors/agent/copy_board.hpp"
 #include "actors/agent/drain_stage.hpp"
+#include "actors/agent/found_starts.hpp"
 #include "actors/agent/host_admission.hpp"
+#include "actors/agent/host_departures.hpp"
 #include "actors/agent/host_roster.hpp"
 #include "actors/agent/hosted_actions.hpp"
+#include "actors/agent/hosted_roles_config.hpp"
 #include "actors/agent/hosted_starts.hpp"
 #include "actors/agent/placement.hpp"
+#include "actors/protocol/heartbeat_messages.hpp"
 #include "actors/protocol/host_messages.hpp"
-#include "actors/protocol/planted_bug.hpp"
 
-#include <functional>
 #include <map>
-#include <optional>
-#include <set>
 #include <string>
-#include <variant>
 #include <vector>
 
 namespace dlrun::agent {
 
-/// What the stores of a job that is complete hold (R19).
-struct last_stores {
-  std::uint32_t ps_shards = 1;
-  version_id version{};   ///< its last one
-  timeline_id timeline{}; ///< of that, or one before it
-};
-/// @param store null: none
-inline bool holds(const protocol::held_store* store, const last_stores& last) {
-  return store != nullptr && store->timeline >= last.timeline && store->end.value >= last.version.value;
-}
-
-struct hosted_roles_config {
-  std::string root; ///< name of this host
-  std::uint32_t root_cpus = 1;
-  std::string root_beats_at{}; ///< number and UDP port of this host's beats
-  /// The others: by name, with the cores they are to be used with; 0: those their agents tell of.
-  std::map<std::string, std::uint32_t> hosts{};
-  std::uint32_t threads_per_worker = 1;
-  bool coordinator_moves = false; ///< its journal can be had from every host
-  /// R37: `durability.replicas: auto` chose that there are copies. One for which no host is in use
-  /// waits for one while others are drained; else it keeps the host that it has.
-  bool copies_may_wait = false;
-  /// R37: hosts that an earlier root of the run was to drain.
-  std::map<std::string, drain_stage> drains{};
-  std::vector<protocol::held_store> root_stores{}; ///< in the run folder
-  /// Of a run that is resumed, the other hosts that it ever had, for people; "" of a new one.
-  std::string hosts_before{};
-  host_rules rules{};
-  admission_rules joining{}; ///< its root is that above
-  /// How long a PS shard waits for the host of its store when that is lost, before it begins
-  /// elsewhere without a store, which costs the work since the last version that all can go back
-  /// to.
-  protocol::duration store_patience = std::chrono::seconds(10);
-  std::uint64_t root_process = 0; ///< random number of the root's process
-  /// This root goes on for one that is gone, with the roles that it finds (R35). False: an agent
-  /// that another root started is let in no more.
-  bool takes_over = false;
-  /// Then: random numbers of the roots that ran the job as it is now. An agent that another one
-  /// started is let in no more either: it may have been away while the job was changed.
-  std::set<std::uint64_t> roots_of_same_job{};
-  std::vector<returning_host> returning{}; ///< then: those that had joined it
-  /// R38: the job is complete, and this root comes for what its stores hold. Nothing starts; what
-  /// an earlier root left running is killed as it is told of.
-  std::optional<last_stores> gathers{};
-  /// Between two sendings of an order that has not been answered.
-  protocol::duration repeat_after = std::chrono::milliseconds(500);
-  protocol::planted_bug bug = protocol::planted_bug::none; ///< for the simulator
-};
-
 /// Pure: places each start, orders it until the host has answered, and turns what hosts say, or
 /// their loss, into what a launcher says. Orders are repeated from state; an end is told once.
+///
+///   start ───────────────────────────────> placement ──> hosted_starts ──> to_host, start_here
+///   on_joined ──> host_roster: it is there ──> found_starts (R35) ──┘
+///   beats, links, commands ──> host_roster: it is lost ──> what it ran is over ──> tell_launch
+///   on_joined without cores, dismiss ──> host_departures ──> let_go, dismissal
 class hosted_roles {
 public:
   explicit hosted_roles(hosted_roles_config config);
@@ -111,7 +66,7 @@ public:
   hosted_actions tick(protocol::time_point now);
   /// R38: the job is complete, and its stores are not brought yet. No host that is to leave is let
   /// go, until it is dismissed with the others.
-  void hold_hosts() { holds_hosts_ = true; }
+  void hold_hosts() { departures_.hold(); }
   /// The job is over: hosts are dismissed, and none is started any more.
   hosted_actions dismiss(const std::string& reason);
 
@@ -128,19 +83,16 @@ private:
   void follow(roster_events events, protocol::time_point now, hosted_actions& out);
   void lose(const host_lost& lost, protocol::time_point now, hosted_actions& out);
   void settle_waiting(protocol::time_point now, hosted_actions& out);
-  void settle_leaving(protocol::time_point now, hosted_actions& out);
+  void see_off(protocol::time_point now, hosted_actions& out);
 
   hosted_roles_config config_;
   host_roster roster_;
   placement placement_;
   host_admission admission_;
   hosted_starts starts_;
-  std::map<start_key, protocol::running_start> found_; ///< of those, what another root started
-  bool has_begun_ = false;                             ///< nothing more is taken over
-  bool holds_hosts_ = false;
+  found_starts found_;
+  host_departures departures_;
   std::map<std::string, std::vector<protocol::worker_sight>> sights_;
-  std::string dismissed_{};                          ///< why all hosts are; "" as long as they are not
-  std::optional<protocol::time_point> dismissal_at_; ///< when that was repeated, or noticed
 };
 
 } // namespace dlrun::agent

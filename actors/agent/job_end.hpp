@@ -1,7 +1,7 @@
 /// How the job ends, from the first reason to the last role.
 #pragma once
 
-#include "actors/protocol/messages.hpp"
+#include "actors/protocol/end_messages.hpp"
 #include "actors/protocol/time.hpp"
 
 #include <optional>

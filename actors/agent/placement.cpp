@@ -49,37 +49,19 @@ void placement::set_closed(const std::string& name, bool is_closed) {
 }
 
 void placement::set_stores(const std::string& name, const std::vector<protocol::held_store>& stores) {
-  auto& kept = stores_[name];
-  kept.clear();
-  for (const auto& one : stores) kept[one.shard] = one;
+  stores_.set(name, stores);
   std::erase_if(places_, [&](const auto& entry) {
     const auto& [role, where] = entry;
-    return role.kind == role_kind::ps_shard && where.host == name && !kept.contains({role.index}) &&
-           find_store_anywhere({role.index}) != nullptr;
+    return role.kind == role_kind::ps_shard && where.host == name &&
+           stores_.find(name, {role.index}) == nullptr && find_store_anywhere({role.index}) != nullptr;
   });
 }
 
-const protocol::held_store* placement::store_on(const std::string& host, ps_shard_id shard) const {
-  const auto stores = stores_.find(host);
-  if (stores == stores_.end()) return nullptr;
-  const auto found = stores->second.find(shard);
-  return found == stores->second.end() ? nullptr : &found->second;
-}
-
 const std::string* placement::find_store(ps_shard_id shard, bool is_in_reach) const {
-  const auto rank = [&](const std::string& host, const protocol::held_store& one) {
-    return std::tuple{one.timeline, one.end, one.opener, !closed_.contains(host), host != root_};
-  };
-  const std::string* where = nullptr;
-  const protocol::held_store* best = nullptr;
-  for (const auto& [host, stores] : stores_) {
-    const auto found = stores.find(shard);
-    if (found == stores.end() || (is_in_reach && !hosts_.contains(host))) continue;
-    if (best != nullptr && rank(host, found->second) <= rank(*where, *best)) continue;
-    where = &host;
-    best = &found->second;
-  }
-  return where;
+  return stores_.best(shard, [&](const std::string& host) -> std::optional<int> {
+    if (is_in_reach && !has_host(host)) return std::nullopt;
+    return (closed_.contains(host) ? 0 : 2) + (host == root_ ? 0 : 1);
+  });
 }
 
 const place* placement::find(const role_name& role) const {
@@ -114,21 +96,14 @@ std::string placement::why_moved(const place& before) const {
   return fmt::format("; {} {}", before.host, has_host(before.host) ? "is drained" : gone_.at(before.host));
 }
 
-/// It has at least what a whole copy of it has.
-void placement::keep_left_store(ps_shard_id shard, const std::string& host, const std::string& copy_is_on) {
-  const auto stores = stores_.find(copy_is_on);
-  if (stores == stores_.end() || !stores->second.contains(shard)) return;
-  const auto copy = stores->second.at(shard);
-  stores_[host][shard] = copy;
-}
-
 const place& placement::put_on_copy(ps_shard_id shard) {
   const auto role = protocol::ps_shard_role(shard);
   const auto* before = find(role);
   const auto copy_is_on = host_of(protocol::keeper_role(shard));
   const bool is_there = before != nullptr && has_host(before->host);
   if (is_there && (is_open(before->host) || !is_open(copy_is_on))) return *before;
-  if (is_there) keep_left_store(shard, before->host, copy_is_on);
+  if (const auto* copy = stores_.find(copy_is_on, shard); is_there && copy != nullptr)
+    note_copy(before->host, protocol::held_store{*copy}); // what it leaves has all that the copy has
   place chosen{copy_is_on, "its store is there, a whole copy"};
   if (before != nullptr) chosen.reason += why_moved(*before);
   return places_[role] = std::move(chosen);
@@ -223,8 +198,7 @@ place placement::choose_for_keeper(const role_name& role, bool elsewhere) const 
     const bool stays = may_stay && host == host_of(role);
     if (host == primary || (!is_open(host) && !stays)) continue;
     const auto there = load_of(host, role);
-    const auto stores = stores_.find(host);
-    const bool has_none = stores == stores_.end() || !stores->second.contains({role.index});
+    const bool has_none = stores_.find(host, {role.index}) == nullptr;
     const std::tuple cost{host == before, has_none, there.ps_shards + there.keepers, host == root_};
     if (best && cost >= *best) continue;
     best = cost;

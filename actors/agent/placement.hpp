@@ -1,6 +1,7 @@
 /// Which host each role runs on, and why.
 #pragma once
 
+#include "actors/agent/known_stores.hpp"
 #include "actors/protocol/host_messages.hpp"
 
 #include <cstdint>
@@ -21,9 +22,9 @@ struct place {
 /// Pure: the coordinator stays with the root, or, where its journal is elsewhere, goes where the
 /// fewest PS shards are, of equals not to the root's host; PS shards keep off its host where others
 /// have as few. When it has ended there it goes elsewhere, since its journal may be out of reach of
-/// that host alone. A PS shard goes to the host that holds the best store of it (R30): of the
-/// highest timeline, then with the furthest end, then opened last; of equals not to the root's
-/// host, which has copies of all when a job was complete. One that has none goes to the host that
+/// that host alone. A PS shard goes to the host that holds the best of its known_stores (R30); of
+/// equals to one that is open, then not to the root's host, which has copies of all when a job was
+/// complete. One that has none goes to the host that
 /// has the fewest, for its disk and its link are what it needs; of equals to the root's, whose loss
 /// ends the job anyway. A keeper goes to another host than its PS shard, and, if it was given up
 /// there, than before: one that has a store of that PS shard, else the one with the fewest stores.
@@ -63,14 +64,10 @@ public:
   const std::string* find_store(ps_shard_id shard, bool is_in_reach = true) const;
   /// The same of all hosts that ever told of one, also those that are away.
   const std::string* find_store_anywhere(ps_shard_id shard) const { return find_store(shard, false); }
-
-  /// What that host told of this PS shard; null: no store.
-  const protocol::held_store* store_on(const std::string& host, ps_shard_id shard) const;
-
+  /// Those of hosts that are away too.
+  const known_stores& stores() const { return stores_; }
   /// What a copy on that host holds now, in place of what the host told of.
-  void note_copy(const std::string& host, const protocol::held_store& copy) {
-    stores_[host][copy.shard] = copy;
-  }
+  void note_copy(const std::string& host, const protocol::held_store& copy) { stores_.note(host, copy); }
   /// A keeper is to be on another host than its PS shard. Any other role has a host at all times.
   bool can_put(const protocol::role_name& role) const;
   /// The PS shard has been placed on the host of its keeper.
@@ -110,7 +107,6 @@ private:
   place choose_for_worker(const protocol::role_name& role) const;
   place choose_for_keeper(const protocol::role_name& role, bool elsewhere) const;
   std::string why_moved(const place& before) const;
-  void keep_left_store(ps_shard_id shard, const std::string& host, const std::string& copy_is_on);
 
   std::string root_;
   std::uint32_t threads_per_worker_;
@@ -119,8 +115,7 @@ private:
   std::map<std::string, std::uint32_t> hosts_; ///< that are there, with their cores
   std::map<std::string, std::string> gone_;    ///< that were there, with the reason
   std::set<std::string> closed_;               ///< whether they are there or not
-  /// Those of hosts that are away wait for them to be there again.
-  std::map<std::string, std::map<ps_shard_id, protocol::held_store>> stores_;
+  known_stores stores_;
   std::map<protocol::role_name, place> places_;
 };
 

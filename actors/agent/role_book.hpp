@@ -5,8 +5,9 @@
 #include "actors/agent/life_signs.hpp"
 #include "actors/agent/managed_roles.hpp"
 #include "actors/agent/role_reports.hpp"
+#include "actors/protocol/heartbeat_messages.hpp"
 #include "actors/protocol/host_messages.hpp"
-#include "actors/protocol/messages.hpp"
+#include "actors/protocol/membership_messages.hpp"
 #include "actors/protocol/time.hpp"
 
 #include <cstdint>

@@ -2,7 +2,8 @@
 #pragma once
 
 #include "actors/agent/gpu_choice.hpp"
-#include "actors/protocol/messages.hpp"
+#include "actors/protocol/parking.hpp"
+#include "actors/protocol/roles.hpp"
 
 #include <optional>
 #include <string>

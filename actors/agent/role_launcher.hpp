@@ -4,7 +4,7 @@
 #include "actors/agent/copy_board.hpp"
 #include "actors/agent/role_end.hpp"
 #include "actors/protocol/host_messages.hpp"
-#include "actors/protocol/messages.hpp"
+#include "actors/protocol/membership_messages.hpp"
 #include "actors/protocol/roles.hpp"
 
 #include <dlrun/error.hpp>

@@ -1,7 +1,7 @@
 /// What the roles say of themselves in their heartbeats.
 #pragma once
 
-#include "actors/protocol/messages.hpp"
+#include "actors/protocol/heartbeat_messages.hpp"
 
 #include <cstdint>
 #include <map>

@@ -20,6 +20,7 @@ void tell_failed(const std::function<void(const protocol::job_event&)>& tell, co
 routed_launcher::routed_launcher(routed_launcher_options options)
     : options_{std::move(options)}
     , hosts_{options_.hosts}
+    , launches_{options_.issue}
     , linked_{hosts_.roster(), options_.folder_of} {
   waiting_.show(hosts_);
 }
@@ -30,18 +31,14 @@ void routed_launcher::begin() { carry_out(hosts_.begin(options_.now())); }
 
 void routed_launcher::start(const launch_order& order, const launch_events& events) {
   if (order.coordinator) hosts_.coordinator_is(order.coordinator->self.incarnation, order.coordinator->at);
-  ordered_[{order.role, order.self.incarnation}] = {order, events};
+  launches_.put(order, events);
   carry_out(hosts_.start(order.role, order.self, options_.now(), order.copies));
 }
 
 std::vector<protocol::running_start> routed_launcher::take_over(const launch_events& events) {
   hosted_actions actions;
   auto all = hosts_.take_over(options_.now(), actions);
-  for (const auto& one : all) {
-    const auto host = hosts_.places().host_of(one.role);
-    ordered_[{one.role, one.self.incarnation}] = {{one.role, one.self}, events, host};
-    certified_[one.role] = {one.self.incarnation, host};
-  }
+  for (const auto& one : all) launches_.adopt(one, events, hosts_.places().host_of(one.role));
   carry_out(actions);
   return all;
 }
@@ -92,16 +89,10 @@ void routed_launcher::on_report(const protocol::start_report& report) {
 
 result<protocol::role_credentials>
 routed_launcher::on_credentials_wanted(const protocol::credentials_wanted& wanted) {
-  if (wanted.role.kind == protocol::role_kind::host_agent) {
+  if (wanted.role.kind == protocol::role_kind::host_agent)
     if (const auto host = linked_.host_of(wanted.incarnation.value); !host.empty())
       return options_.issue(wanted.role, host);
-  } else if (const auto found = certified_.find(wanted.role);
-             found != certified_.end() && found->second.incarnation == wanted.incarnation) {
-    return options_.issue(wanted.role, found->second.host);
-  }
-  return fail(error_code::fenced,
-              fmt::format("incarnation {} of {} gets no certificate: it is not the newest",
-                          wanted.incarnation, protocol::to_string(wanted.role)));
+  return launches_.renew(wanted.role, wanted.incarnation);
 }
 
 void routed_launcher::on_down(const caf::actor_addr& who) {
@@ -141,6 +132,7 @@ void routed_launcher::carry_out(const hosted_actions& actions) {
                                                  waiting_.fail_with(event.text);
                                                tell_(event);
                                              },
+                                             [this](const tell_launch& action) { launches_.tell(action); },
                                              [this](const auto& action) { carry_out(action); }};
   for (const auto& action : actions) std::visit(carry, action);
   waiting_.show(hosts_);
@@ -156,55 +148,35 @@ void routed_launcher::carry_out(const to_host& action) {
 
 void routed_launcher::send(const protocol::host_agent_actor& to, protocol::start_order order,
                            const std::string& host) {
-  const auto found = ordered_.find({order.role, order.self.incarnation});
-  if (found == ordered_.end() || !give_credentials(found->second, host)) return; // the order is repeated
+  auto* launch = launches_.find(order.role, order.self.incarnation);
+  if (launch == nullptr || !certify(*launch, host)) return; // the order is repeated
   const bool is_copied_here =
       hosts_.places().host_of(protocol::keeper_role({order.role.index})) == options_.hosts.root;
   if (order.role.kind == protocol::role_kind::ps_shard && !is_copied_here)
     tell_failed(tell_, set_store_aside(common::store_directory(options_.run_dir, {order.role.index})));
-  order.credentials = *found->second.order.credentials;
+  order.credentials = *launch->order.credentials;
   order.agent = options_.hosts.root_process;
   caf::anon_send(to, std::move(order));
 }
 
-/// Once for each start and host. @returns whether it has them.
-bool routed_launcher::give_credentials(ordered_start& start, const std::string& host) {
-  if (start.order.credentials && start.host == host) return true;
-  auto issued = options_.issue(start.order.role, host);
-  if (!issued) {
-    tell_({"credentials-failed", start.order.role, start.order.self.incarnation, issued.error().message});
-    return false;
-  }
-  start.order.credentials = std::move(*issued);
-  start.host = host;
-  certified_[start.order.role] = {start.order.self.incarnation, host};
-  return true;
+/// @returns whether it has credentials for that host.
+bool routed_launcher::certify(kept_launch& launch, const std::string& host) {
+  const auto done = launches_.certify(launch, host);
+  if (!done)
+    tell_({"credentials-failed", launch.order.role, launch.order.self.incarnation, done.error().message});
+  return done.has_value();
 }
 
 void routed_launcher::carry_out(const start_here& action) {
-  const auto found = ordered_.extract({action.role, action.self.incarnation});
-  if (found.empty()) return;
-  auto& start = found.mapped();
+  auto launch = launches_.take(action.role, action.self.incarnation);
+  if (!launch) return;
   if (action.role.kind == protocol::role_kind::ps_shard || action.role.kind == protocol::role_kind::keeper)
     tell_failed(tell_, take_store_back(common::store_directory(options_.run_dir, {action.role.index})));
-  if (give_credentials(start, options_.hosts.root))
-    options_.here->start(start.order, start.events);
+  if (certify(*launch, options_.hosts.root))
+    options_.here->start(launch->order, launch->events);
   else
-    start.events.start_failed(action.role, action.self,
-                              {error_code::system, "no certificate can be made for it"});
-}
-
-void routed_launcher::carry_out(const tell_launch& action) {
-  const auto found = ordered_.find({action.role, action.self.incarnation});
-  if (found == ordered_.end()) return;
-  const auto events = found->second.events;
-  if (const auto* runs = std::get_if<role_runs>(&action.what))
-    return events.started(action.role, action.self, runs->pid);
-  ordered_.erase(found);
-  if (const auto* why = std::get_if<error>(&action.what))
-    events.start_failed(action.role, action.self, *why);
-  else
-    events.exited(action.role, action.self, std::get<role_end>(action.what));
+    launch->events.start_failed(action.role, action.self,
+                                {error_code::system, "no certificate can be made for it"});
 }
 
 void routed_launcher::carry_out(const run_command& action) {

@@ -4,6 +4,7 @@
 #include "actors/agent/beats/beat_exchange.hpp"
 #include "actors/agent/hosted_roles.hpp"
 #include "actors/agent/hosts_wait.hpp"
+#include "actors/agent/launch_book.hpp"
 #include "actors/agent/linked_hosts.hpp"
 #include "actors/agent/role_launcher.hpp"
 #include "actors/common/clock.hpp"
@@ -34,9 +35,7 @@ struct routed_launcher_options {
   std::shared_ptr<host_starter> starter;
   /// What a host joined by is not needed any more: its agent is there, or is not waited for.
   std::function<void(const std::string& host)> end_enrolment = [](const std::string&) {};
-  /// For a start of a role on a host.
-  std::function<result<protocol::role_credentials>(const protocol::role_name& role, const std::string& host)>
-      issue;
+  launch_book::issuer issue;
   std::shared_ptr<beat_service> beats; ///< with the agents of other hosts
   base::hmac_key beat_key{};           ///< of the run, which no host is given
   /// Now and then: whether the agent's own certificate is to be renewed.
@@ -50,6 +49,10 @@ struct routed_launcher_options {
 };
 
 /// All calls but waiting() are the agent actor's, on its own thread.
+///
+///   start, stop ──> hosted_roles ──> start_here ──> the launcher of this host
+///   what hosts say ─┘        │└────> to_host ──> linked_hosts ──> their agents
+///                            └─────> tell_launch ──> launch_book ──> who ordered the start
 class routed_launcher final : public role_launcher {
 public:
   explicit routed_launcher(routed_launcher_options options);
@@ -100,19 +103,11 @@ public:
   void dismiss(const std::string& reason);
 
 private:
-  using start_key = std::pair<protocol::role_name, dlrun::incarnation>;
-  struct ordered_start {
-    launch_order order;
-    launch_events events;
-    std::string host{}; ///< that the credentials of the order are for
-  };
-
-  bool give_credentials(ordered_start& start, const std::string& host);
+  bool certify(kept_launch& launch, const std::string& host);
   void carry_out(const hosted_actions& actions);
   void carry_out(const to_host& action);
   void send(const protocol::host_agent_actor& to, protocol::start_order order, const std::string& host);
   void carry_out(const start_here& action);
-  void carry_out(const tell_launch& action);
   void carry_out(const run_command& action);
   void carry_out(const watch_beats& action);
 
@@ -120,14 +115,9 @@ private:
   hosted_roles hosts_;
   std::function<void(std::function<void()>)> post_;
   std::function<void(const protocol::job_event&)> tell_;
-  std::map<start_key, ordered_start> ordered_; ///< to whom what hosts say goes
+  launch_book launches_;
   linked_hosts linked_;
   std::map<std::string, std::string> data_givers_; ///< tensor servers, by host
-  struct certified_start {
-    dlrun::incarnation incarnation;
-    std::string host;
-  };
-  std::map<protocol::role_name, certified_start> certified_; ///< the newest start of each role
   hosts_wait waiting_;
 };
 

@@ -5,6 +5,7 @@
 #include "actors/agent/gpu_choice.hpp"
 #include "actors/agent/managed_roles.hpp"
 #include "actors/agent/stall_board.hpp"
+#include "actors/protocol/end_messages.hpp"
 #include "engine/metrics.hpp"
 
 #include <condition_variable>

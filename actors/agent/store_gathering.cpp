@@ -5,9 +5,9 @@ namespace dlrun::agent {
 gathered_stores store_gathering::look(const hosted_roles& hosts) const {
   gathered_stores found;
   for (ps_shard_id shard{0}; shard.value < last_.ps_shards; ++shard.value) {
-    if (holds(hosts.places().store_on(hosts.root(), shard), last_)) continue;
+    if (holds(hosts.places().stores().find(hosts.root(), shard), last_)) continue;
     const auto* best = hosts.places().find_store(shard);
-    if (best != nullptr && holds(hosts.places().store_on(*best, shard), last_))
+    if (best != nullptr && holds(hosts.places().stores().find(*best, shard), last_))
       found.bring.push_back({shard, *best});
     else
       found.missing.push_back(shard);

@@ -1,7 +1,7 @@
 /// An evaluation as the journal has it, in two of its entries: the coordinator's and the course.
 #pragma once
 
-#include "actors/protocol/messages.hpp"
+#include "actors/protocol/dispatch_messages.hpp"
 #include "proto/journal_records.pb.h"
 
 namespace dlrun::common {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "actors/protocol/local_messages.hpp"
+#include "actors/protocol/membership_messages.hpp"
 
 #include <optional>
 #include <string>

@@ -3,7 +3,10 @@
 
 #include "actors/coordinator/fence_book.hpp"
 #include "actors/coordinator/workforce.hpp"
+#include "actors/protocol/end_messages.hpp"
 #include "actors/protocol/local_messages.hpp"
+#include "actors/protocol/membership_messages.hpp"
+#include "actors/protocol/start_messages.hpp"
 
 #include <iterator>
 #include <variant>

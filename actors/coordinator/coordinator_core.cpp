@@ -1,5 +1,7 @@
 #include "actors/coordinator/coordinator_core.hpp"
 
+#include "actors/coordinator/start_claims.hpp"
+
 #include <algorithm>
 #include <dlrun/check.hpp>
 #include <utility>
@@ -38,7 +40,10 @@ bool is_startable(const role_name& role, const coordinator_core_config& config) 
 
 coordinator_core::coordinator_core(coordinator_core_config config, const journaled_job& journaled)
     : config_(std::move(config))
-    , fences_({config_.is_durable, config_.agent, config_.random}, started_roles(config_, config_.workers))
+    , fences_({{config_.is_durable, config_.agent, config_.random},
+               config_.spare_fences,
+               config_.spare_fences_of_coordinator},
+              started_roles(config_, config_.workers))
     , starts_(started_roles(config_, config_.workers), config_.relaxed)
     , workforce_({config_.workers, config_.workers_max, config_.agent, config_.bug}, journaled.workers)
     , ending_(config_, journaled) {
@@ -52,13 +57,13 @@ coordinator_core::coordinator_core(coordinator_core_config config, const journal
 
 /// What runs is not in the journal: the agent tells.
 void coordinator_core::restore(const journaled_job& journaled) {
-  if (config_.is_durable) fences_.use(coordinator_role, {config_.self, config_.token});
+  if (config_.is_durable) fences_.book().use(coordinator_role, {config_.self, config_.token});
   for (const auto& kept : journaled.roles) {
     know(kept.role);
-    fences_.restore(kept);
+    fences_.book().restore(kept);
   }
   for (const auto& role : started_roles(config_, workforce_.wanted().workers)) know(role);
-  if (journaled.lost) fences_.begin_anew(std::max(journaled.highest_found, config_.self));
+  if (journaled.lost) fences_.book().begin_anew(std::max(journaled.highest_found, config_.self));
 }
 
 // ---- how many
@@ -66,7 +71,7 @@ void coordinator_core::restore(const journaled_job& journaled) {
 /// Workers that were wanted once may still run, and their incarnations are never issued again.
 void coordinator_core::know(const role_name& role) {
   if (role.kind != role_kind::worker || role.index >= std::max(config_.workers, config_.workers_max)) return;
-  fences_.add(role);
+  fences_.book().add(role);
   starts_.add(role);
 }
 
@@ -93,46 +98,22 @@ void coordinator_core::man(coordinator_actions& out) {
   out.emplace_back(send_workers_wanted{workforce_.wanted()});
   for (const auto& role : started_roles(config_, workforce_.wanted().workers)) {
     know(role);
-    issue(role);
-    grant_to(role, out);
+    fences_.issue(role, starts_.of(role).running);
+    fences_.grant(role, out);
   }
-  journal_new_fences(out);
+  fences_.journal(out);
 }
 
 // ---- fences
 
-/// R4: fences before starts. True when there are some to be granted at once.
-bool coordinator_core::issue(const role_name& role) {
-  const auto spare = role == coordinator_role ? config_.spare_fences_of_coordinator : config_.spare_fences;
-  return fences_.issue(role, spare + (starts_.of(role).running ? 0 : 1));
-}
-
-/// R15. One write at a time; what is issued meanwhile goes with the next.
-void coordinator_core::journal_new_fences(coordinator_actions& out) {
-  auto roles = fences_.begin_write();
-  if (!roles.empty()) out.emplace_back(journal_fences{++last_write_, std::move(roles)});
-}
-
 coordinator_actions coordinator_core::on_fences_journaled(std::uint64_t id) {
   coordinator_actions out;
-  if (id != last_write_) return out;
-  for (const auto& role : fences_.end_write())
-    if (!ending_.is_over()) grant_to(role, out);
-  journal_new_fences(out);
+  fences_.on_journaled(id, !ending_.is_over(), out);
   return out;
 }
 
-void coordinator_core::grant_to(const role_name& role, coordinator_actions& out) const {
-  const auto& fences = fences_.granted(role);
-  if (agent_is_there_ && !fences.empty()) out.emplace_back(send_grant{{role, fences, config_.agent}});
-}
-
 coordinator_actions coordinator_core::on_agent(std::optional<std::uint64_t> agent) {
-  agent_is_there_ = true;
-  if (agent && *agent != std::exchange(config_.agent, *agent)) {
-    fences_.serve(*agent);
-    workforce_.serve(*agent);
-  }
+  if (fences_.on_agent(agent)) workforce_.serve(*agent);
   if (ending_.is_over()) return ending_.announce();
   coordinator_actions out;
   man(out);
@@ -141,22 +122,16 @@ coordinator_actions coordinator_core::on_agent(std::optional<std::uint64_t> agen
 
 // ---- starts
 
-bool coordinator_core::is_known_start(const role_name& role, const fence& self, who_says by) const {
-  const auto newest = starts_.newest(role);
-  return starts_.of(role).newest == self || fences_.is_issued(role, self, newest) ||
-         (by == who_says::agent && fences_.was_issued(role, self, newest));
-}
-
 /// `self` is the newest start that was heard of: an older one is over. True when that is news.
 bool coordinator_core::begin_start(const role_name& role, const fence& self, coordinator_actions& out) {
   if (starts_.of(role).newest == self) return false;
   end_start(role, fmt::format("incarnation {} has taken its place", self.incarnation), out);
-  fences_.use(role, self);
+  fences_.book().use(role, self);
   starts_.begin(role, self);
   recoveries_.on_replaced(role, self.incarnation);
-  issue(role);
-  grant_to(role, out);
-  journal_new_fences(out);
+  fences_.issue(role, true);
+  fences_.grant(role, out);
+  fences_.journal(out);
   return true;
 }
 
@@ -182,7 +157,7 @@ coordinator_actions coordinator_core::on_role_started(const protocol::role_start
   know(started.role);
   if (!starts_.has(started.role) || !is_startable(started.role, config_) || started.role == coordinator_role)
     return out;
-  if (is_known_start(started.role, started.self, who_says::agent) &&
+  if (start_claims::is_believed(starts_, fences_.book(), started.role, started.self, claimant::agent) &&
       begin_start(started.role, started.self, out))
     announce(out);
   return out;
@@ -194,7 +169,9 @@ coordinator_actions coordinator_core::on_role_exited(const protocol::role_exited
   if (!starts_.has(exited.role) || !is_startable(exited.role, config_)) return out;
   const auto& page = starts_.of(exited.role);
   const bool is_over = page.newest == exited.self && !page.running;
-  const bool is_news = is_known_start(exited.role, exited.self, who_says::agent) && !is_over;
+  const bool is_news =
+      start_claims::is_believed(starts_, fences_.book(), exited.role, exited.self, claimant::agent) &&
+      !is_over;
   // Told again, it is news all the same when the connection broke over what was said first.
   if (exited.role == coordinator_role || (exited.again && !is_news)) return on_told_again(exited, now);
   if (!is_news) return out;
@@ -205,8 +182,8 @@ coordinator_actions coordinator_core::on_role_exited(const protocol::role_exited
   end_start(exited.role, exited.cause, out);
   if (ending_.is_over()) return out;
   count_crash(exited, out);
-  if (issue(exited.role)) grant_to(exited.role, out);
-  journal_new_fences(out);
+  if (fences_.issue(exited.role, false)) fences_.grant(exited.role, out);
+  fences_.journal(out);
   announce(out);
   return out;
 }
@@ -262,34 +239,12 @@ incarnation coordinator_core::dispatcher_incarnation() const { return starts_.ne
 
 // ---- membership
 
-std::string coordinator_core::why_refused(const protocol::join& join) const {
-  const auto name = protocol::to_string(join.role);
-  const bool joins = join.role.kind == role_kind::ps_shard || join.role.kind == role_kind::worker;
-  if (!joins || !starts_.has(join.role)) return fmt::format("this job has no {} that could join", name);
-  const auto newest = starts_.newest(join.role);
-  if (!is_known_start(join.role, join.self)) {
-    if (join.self.incarnation < newest)
-      return fmt::format("{} incarnation {} is not the newest, which is {}", name, join.self.incarnation,
-                         newest);
-    return fmt::format(
-        "{} incarnation {} was never issued with this token; the newest that was started is {}", name,
-        join.self.incarnation, newest);
-  }
-  const auto& page = starts_.of(join.role);
-  if (page.newest == join.self && !page.running)
-    return fmt::format("{} incarnation {} is over; the newest that was issued is {}", name,
-                       join.self.incarnation, fences_.last_issued(join.role));
-  return starts_.arithmetic().why_refused(join);
-}
-
 coordinator_actions coordinator_core::on_join(const protocol::join& join) {
   coordinator_actions out;
   know(join.role);
-  const bool may_be_adopted = starts_.has(join.role) && !is_known_start(join.role, join.self) &&
-                              is_known_start(join.role, join.self, who_says::agent);
-  if (may_be_adopted) return out;    // the agent has not said yet
+  if (start_claims::awaits_agent(starts_, fences_.book(), join)) return out;
   if (ending_.is_over()) return out; // the agent ends it with all others, or a later coordinator answers
-  if (auto reason = why_refused(join); !reason.empty()) {
+  if (auto reason = start_claims::why_refused(starts_, fences_.book(), join); !reason.empty()) {
     out.emplace_back(answer_join{join.role, {false, std::move(reason)}});
     return out;
   }
@@ -320,7 +275,7 @@ coordinator_actions coordinator_core::on_tick(time_point now) {
   repeated_ = now;
   out.emplace_back(send_workers_wanted{workforce_.wanted()});
   for (const auto& role : started_roles(config_, workforce_.wanted().workers))
-    if (!starts_.of(role).running) grant_to(role, out);
+    if (!starts_.of(role).running) fences_.grant(role, out);
   append(out, ending_.repeat());
   announce(out);
   return out;

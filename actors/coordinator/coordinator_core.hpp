@@ -1,7 +1,7 @@
 /// Decides incarnations, membership and the life of the job (rules R4, R15, R19).
 ///
-///   role_started, role_exited ──> coordinator_core ──> fence_book: which fences there are
-///   join ─────────────────────────────┘ │ │ └────────> start_book: who is who, the directory
+///   role_started, role_exited ──> coordinator_core ──> fence_supply: fences for the starts to come
+///   join ──> start_claims: believed? ─┘ │ │ └────────> start_book: who is who, the directory
 ///   scale_job ────────────────────────┘ │ └──────────> crash_book: which slots end their workers
 ///   training_finished, digests ──> job_ending          recovery_book: what losses cost
 ///                                                      workforce: how many workers are wanted
@@ -10,7 +10,7 @@
 #include "actors/coordinator/coordinator_actions.hpp"
 #include "actors/coordinator/coordinator_core_config.hpp"
 #include "actors/coordinator/crash_book.hpp"
-#include "actors/coordinator/fence_book.hpp"
+#include "actors/coordinator/fence_supply.hpp"
 #include "actors/coordinator/job_ending.hpp"
 #include "actors/coordinator/recovery_book.hpp"
 #include "actors/coordinator/start_book.hpp"
@@ -68,30 +68,20 @@ private:
   void know(const protocol::role_name& role);
   void man(coordinator_actions& out);
   void restore(const journaled_job& journaled);
-  bool issue(const protocol::role_name& role);
-  void journal_new_fences(coordinator_actions& out);
-  void grant_to(const protocol::role_name& role, coordinator_actions& out) const;
   coordinator_actions on_told_again(const protocol::role_exited& exited, protocol::time_point now);
   bool count_crash(const protocol::role_exited& exited, coordinator_actions& out);
-  std::string why_refused(const protocol::join& join) const;
-  /// An agent is believed of starts that an agent before it has made (R35).
-  enum class who_says { role, agent };
-  bool is_known_start(const protocol::role_name& role, const protocol::fence& self,
-                      who_says by = who_says::role) const;
   bool begin_start(const protocol::role_name& role, const protocol::fence& self, coordinator_actions& out);
   void end_start(const protocol::role_name& role, std::string_view cause, coordinator_actions& out);
   void announce(coordinator_actions& out) const;
 
   coordinator_core_config config_;
-  fence_book fences_;
+  fence_supply fences_;
   start_book starts_;
   workforce workforce_;
   crash_book crashes_;
   recovery_book recoveries_;
   job_ending ending_;
-  bool agent_is_there_ = false;
   std::uint64_t dispatchers_started_ = 0;
-  std::uint64_t last_write_ = 0; ///< id of the newest order to journal fences
   std::optional<protocol::time_point> repeated_;
 };
 

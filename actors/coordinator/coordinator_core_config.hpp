@@ -3,7 +3,8 @@
 
 #include "actors/coordinator/fence_book.hpp"
 #include "actors/coordinator/workforce.hpp"
-#include "actors/protocol/messages.hpp"
+#include "actors/protocol/dispatch_messages.hpp"
+#include "actors/protocol/end_messages.hpp"
 #include "actors/protocol/time.hpp"
 
 #include <functional>

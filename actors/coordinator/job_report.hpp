@@ -4,6 +4,8 @@
 #include "actors/common/job_facts.hpp"
 #include "actors/coordinator/run_tallies.hpp"
 #include "actors/coordinator/store_book.hpp"
+#include "actors/protocol/dispatch_messages.hpp"
+#include "actors/protocol/end_messages.hpp"
 #include <dlrun/report.hpp>
 
 namespace dlrun::coordinator {

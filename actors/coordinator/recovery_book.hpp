@@ -1,7 +1,7 @@
 /// Which losses this start of the coordinator has seen, and what became of them.
 #pragma once
 
-#include "actors/protocol/messages.hpp"
+#include "actors/protocol/start_messages.hpp"
 #include "actors/protocol/time.hpp"
 
 #include <optional>

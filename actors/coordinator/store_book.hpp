@@ -2,7 +2,7 @@
 /// holds that (R24).
 #pragma once
 
-#include "actors/protocol/messages.hpp"
+#include "actors/protocol/membership_messages.hpp"
 #include "actors/protocol/planted_bug.hpp"
 #include "actors/protocol/time.hpp"
 

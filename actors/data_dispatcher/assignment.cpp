@@ -6,6 +6,7 @@
 #include <dlrun/check.hpp>
 #include <numeric>
 #include <queue>
+#include <string_view>
 
 namespace dlrun::data_dispatcher {
 namespace {

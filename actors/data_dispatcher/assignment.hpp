@@ -1,7 +1,7 @@
 /// Decides which worker computes which slots of a step.
 #pragma once
 
-#include "actors/protocol/messages.hpp"
+#include "actors/protocol/reduction_tree.hpp"
 #include "actors/protocol/time.hpp"
 
 #include <limits>

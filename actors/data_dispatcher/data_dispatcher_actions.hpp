@@ -1,8 +1,9 @@
 /// What data_dispatcher_core and its parts tell their shell to do.
 #pragma once
 
+#include "actors/protocol/dispatch_messages.hpp"
+#include "actors/protocol/end_messages.hpp"
 #include "actors/protocol/local_messages.hpp"
-#include "actors/protocol/messages.hpp"
 
 #include <string>
 #include <variant>

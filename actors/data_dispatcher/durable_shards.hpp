@@ -3,6 +3,7 @@
 
 #include "actors/data_dispatcher/lost_gradients.hpp"
 #include "actors/protocol/planted_bug.hpp"
+#include "actors/protocol/status_messages.hpp"
 #include "actors/protocol/timeline.hpp"
 
 #include <map>

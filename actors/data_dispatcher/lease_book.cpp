@@ -72,49 +72,20 @@ bool lease_book::on_status(const protocol::worker_status& status, time_point now
   const auto acknowledged_before = worker.acknowledged;
   if (status.lease_of == rules_.dispatcher)
     worker.acknowledged = std::max(worker.acknowledged, status.lease_sequence);
-  const bool is_new = worker.slots_computed == 0;
+  const bool is_new = worker.speed.slots_computed() == 0;
   const bool has_shown =
       worker.on_trial && status.slots_computed > worker.tried_from && now >= worker.trial_ends;
   if (has_shown) worker.on_trial = false;
   if (has_shown && is_new)
-    begin_to_measure(worker, status);
+    worker.speed.begin(status);
   else
-    measure_speed(worker, status, unheard);
+    worker.speed.measure(status, unheard, rules_.silent_after);
   const bool speaks_again = std::exchange(worker.silent, false);
   const bool begins_to_leave = status.leaving && !std::exchange(worker.leaving, true);
   if (speaks_again) ++heard_changes_;
   if (speaks_again || begins_to_leave || has_shown) divide(now, out);
   if (speaks_again || worker.acknowledged != acknowledged_before) settle_losses(worker, now, out);
   return begins_to_leave;
-}
-
-/// What it took when it was new says nothing of what a slot takes.
-void lease_book::begin_to_measure(live_worker& worker, const protocol::worker_status& status) {
-  worker.speed = {};
-  worker.slots_computed = status.slots_computed;
-  worker.compute_us = status.compute_us;
-}
-
-/// R34. Who was not heard for several statuses has come to nothing in that time, but for what it is
-/// at: that counts when it is done. A long silence is no slowness: a link was cut. A first status
-/// tells of a whole life, where this dispatcher is new.
-void lease_book::measure_speed(live_worker& worker, const protocol::worker_status& status,
-                               protocol::duration unheard) {
-  const auto slots = static_cast<double>(status.slots_computed) - static_cast<double>(worker.slots_computed);
-  auto seconds = (static_cast<double>(status.compute_us) - static_cast<double>(worker.compute_us)) / 1e6;
-  worker.computing = status.computing;
-  worker.computing_for = protocol::duration(static_cast<protocol::duration::rep>(status.computing_us));
-  if (unheard > 2 * quiet()) {
-    const auto idle = worker.computing > 0 ? unheard - worker.computing_for : unheard;
-    seconds = std::max(seconds, protocol::to_seconds(std::min(idle, rules_.silent_after)));
-  }
-  if (slots < 0 || seconds <= 0) return;
-  if (worker.compute_us == 0 || unheard > rules_.silent_after)
-    worker.speed.add_past(slots, seconds);
-  else
-    worker.speed.add(slots, seconds);
-  worker.slots_computed = status.slots_computed;
-  worker.compute_us = status.compute_us;
 }
 
 std::map<worker_id, incarnation> lease_book::heard() const {
@@ -149,7 +120,7 @@ worker_id lease_book::first_absent() const {
 bool lease_book::somebody_works() const {
   return std::ranges::any_of(workers_, [](const auto& entry) {
     const auto& worker = entry.second;
-    return worker.takes_work() && !worker.on_trial && worker.slots_computed > 0;
+    return worker.takes_work() && !worker.on_trial && worker.speed.slots_computed() > 0;
   });
 }
 
@@ -169,14 +140,11 @@ std::vector<candidate> lease_book::candidates(time_point now) {
   return all;
 }
 
-/// R34: it is as slow as what it is at, and its silence, make it.
 candidate lease_book::candidate_of(worker_id id, const live_worker& worker, time_point now) const {
-  auto slow_for = std::max(protocol::duration::zero(), now - worker.heard - quiet());
-  if (worker.computing > 0) slow_for += worker.computing_for;
   return {.worker = id,
           .incarnation = worker.incarnation,
           .slots_per_second = worker.speed.slots_per_second(),
-          .at_most = worker.speed.at_most(std::max(1U, worker.computing), protocol::to_seconds(slow_for))};
+          .at_most = worker.speed.at_most(now - worker.heard, rules_.silent_after)};
 }
 
 /// Divides the slots among those who are heard; new leases go to those whose slots or start
@@ -269,7 +237,7 @@ void lease_book::try_idle_ones(time_point now, data_dispatcher_actions& out) {
     if (2 * worker.speed.slots_per_second() >= *fastest) continue;
     worker.on_trial = true;
     worker.trial_ends = now + rules_.retry_idle_after;
-    worker.tried_from = worker.slots_computed;
+    worker.tried_from = worker.speed.slots_computed();
     lease_to(id, worker, trial_slots, "it was slow, others have this slot too", now, out);
   }
 }

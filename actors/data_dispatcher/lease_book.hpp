@@ -3,7 +3,7 @@
 
 #include "actors/data_dispatcher/assignment.hpp"
 #include "actors/data_dispatcher/data_dispatcher_actions.hpp"
-#include "actors/protocol/speed_meter.hpp"
+#include "actors/data_dispatcher/worker_speed.hpp"
 #include "actors/protocol/time.hpp"
 
 #include <map>
@@ -28,7 +28,7 @@ struct lease_rules {
   protocol::duration retry_idle_after = std::chrono::seconds(2);
 };
 
-/// Pure: the workers, their speeds and leases, and the slots of lost workers until others have
+/// Pure: the workers and their leases, and the slots of lost workers until others have
 /// acknowledged them. A newcomer needs a while until it can compute (connections, its first run of
 /// each kernel). No step waits for that: while others work it is on trial, with a slot that
 /// somebody else has too, and gets a share once it has computed one. Who was too slow for a share
@@ -75,10 +75,7 @@ private:
   struct live_worker {
     dlrun::incarnation incarnation;
     protocol::time_point heard{};
-    protocol::speed_meter speed;
-    std::uint64_t slots_computed = 0, compute_us = 0;
-    std::uint32_t computing = 0; ///< slots, when it was heard
-    protocol::duration computing_for{};
+    worker_speed speed;
     std::uint64_t acknowledged = 0;
     std::optional<protocol::lease> lease;
     std::string unsaid_reason;                ///< of a lease that was not sent yet
@@ -98,8 +95,6 @@ private:
     protocol::time_point noticed{};
   };
 
-  /// A status is late after this long.
-  protocol::duration quiet() const { return rules_.silent_after / 5; }
   /// Somebody has a share, and has shown that it computes.
   bool somebody_works() const;
   std::vector<candidate> candidates(protocol::time_point now);
@@ -116,8 +111,6 @@ private:
   template <class MayBe>
   void settle_losses(protocol::time_point now, data_dispatcher_actions& out, MayBe may_be);
   bool is_with_others(protocol::slot_range slots) const;
-  static void begin_to_measure(live_worker& worker, const protocol::worker_status& status);
-  void measure_speed(live_worker& worker, const protocol::worker_status& status, protocol::duration unheard);
   candidate candidate_of(worker_id id, const live_worker& worker, protocol::time_point now) const;
 
   lease_rules rules_;

@@ -1,7 +1,11 @@
 /// Finds out whether a PS shard that lags can still get what it lacks (rule R14).
 #pragma once
 
-#include "actors/protocol/messages.hpp"
+#include "actors/protocol/parking.hpp"
+#include "actors/protocol/rewind_messages.hpp"
+#include "actors/protocol/roles.hpp"
+#include "actors/protocol/status_messages.hpp"
+#include "actors/protocol/timeline.hpp"
 
 #include <functional>
 #include <map>

@@ -1,7 +1,7 @@
 /// What the workers have said of themselves.
 #pragma once
 
-#include "actors/protocol/messages.hpp"
+#include "actors/protocol/dispatch_messages.hpp"
 #include "actors/protocol/time.hpp"
 
 #include <cstdint>

@@ -3,8 +3,8 @@
 /// (field_checksum.hpp), and nothing is concluded from one that is not what was sealed.
 #pragma once
 
+#include "actors/protocol/endpoint.hpp"
 #include "actors/protocol/field_checksum.hpp"
-#include "actors/protocol/messages.hpp"
 #include "actors/protocol/status_messages.hpp"
 #include "actors/protocol/timeline.hpp"
 

@@ -3,11 +3,17 @@
 #pragma once
 
 #include "actors/protocol/copy_messages.hpp"
+#include "actors/protocol/dispatch_messages.hpp"
+#include "actors/protocol/end_messages.hpp"
+#include "actors/protocol/event_messages.hpp"
+#include "actors/protocol/heartbeat_messages.hpp"
 #include "actors/protocol/host_messages.hpp"
 #include "actors/protocol/local_messages.hpp"
 #include "actors/protocol/log_messages.hpp"
-#include "actors/protocol/messages.hpp"
+#include "actors/protocol/membership_messages.hpp"
 #include "actors/protocol/scale_messages.hpp"
+#include "actors/protocol/start_messages.hpp"
+#include "actors/protocol/step_messages.hpp"
 #include "actors/protocol/store_messages.hpp"
 
 #include <caf/all.hpp>

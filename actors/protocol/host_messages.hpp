@@ -3,8 +3,10 @@
 /// comes late means a process that is gone, and has no effect (R24).
 #pragma once
 
-#include "actors/protocol/messages.hpp"
+#include "actors/protocol/endpoint.hpp"
 #include "actors/protocol/parking.hpp"
+#include "actors/protocol/roles.hpp"
+#include "actors/protocol/timeline.hpp"
 
 #include <dlrun/error.hpp>
 #include <string>

@@ -1,7 +1,9 @@
 /// Messages that never leave a process, and the forward declarations of the typed handles.
 #pragma once
 
-#include "actors/protocol/messages.hpp"
+#include "actors/protocol/parking.hpp"
+#include "actors/protocol/roles.hpp"
+#include "actors/protocol/status_messages.hpp"
 
 #include <functional>
 #include <memory>

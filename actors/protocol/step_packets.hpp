@@ -2,7 +2,8 @@
 /// shorter.
 #pragma once
 
-#include "actors/protocol/messages.hpp"
+#include "actors/protocol/step_messages.hpp"
+#include "actors/protocol/timeline.hpp"
 
 #include <algorithm>
 #include <array>

@@ -1,7 +1,7 @@
 /// A number of an evaluation that something is decided by: early stopping, the best version.
 #pragma once
 
-#include "actors/protocol/messages.hpp"
+#include "actors/protocol/dispatch_messages.hpp"
 
 #include <cmath>
 #include <functional>

@@ -1,7 +1,7 @@
 /// When a PS shard reports that a gradient is NaN or infinite.
 #pragma once
 
-#include "actors/protocol/messages.hpp"
+#include "actors/protocol/end_messages.hpp"
 #include "actors/protocol/time.hpp"
 
 #include <optional>

@@ -1,7 +1,7 @@
 /// Training metrics of the epoch in hand, summed step by step.
 #pragma once
 
-#include "actors/protocol/messages.hpp"
+#include "actors/protocol/status_messages.hpp"
 
 #include <bit>
 #include <dlrun/check.hpp>

@@ -1,7 +1,7 @@
 /// Where gradients come in at a PS shard: what workers pushed is found in their memory.
 #pragma once
 
-#include "actors/protocol/messages.hpp"
+#include "actors/protocol/step_messages.hpp"
 #include "actors/protocol/time.hpp"
 #include "actors/ps_shard/gradient.hpp"
 #include "actors/ps_shard/transfer_times.hpp"

@@ -1,8 +1,8 @@
 /// Which of the slots that a step lacks a waiting worker is offered (rule R34).
 #pragma once
 
-#include "actors/protocol/messages.hpp"
 #include "actors/protocol/reduction_tree.hpp"
+#include "actors/protocol/step_messages.hpp"
 
 #include <algorithm>
 #include <cstdint>

@@ -1,7 +1,8 @@
 /// Which samples are in the parameters, from what was summed (invariant I1).
 #pragma once
 
-#include "actors/protocol/messages.hpp"
+#include "actors/protocol/reduction_tree.hpp"
+#include "actors/protocol/status_messages.hpp"
 
 #include <cstdint>
 #include <vector>

@@ -2,6 +2,7 @@
 /// R12).
 #pragma once
 
+#include "actors/protocol/rewind_messages.hpp"
 #include "actors/ps_shard/ps_shard_actions.hpp"
 
 #include <functional>

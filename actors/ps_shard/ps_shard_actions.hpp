@@ -1,7 +1,11 @@
 /// What ps_shard_core tells its shell to do.
 #pragma once
 
-#include "actors/protocol/messages.hpp"
+#include "actors/protocol/parking.hpp"
+#include "actors/protocol/reduction_tree.hpp"
+#include "actors/protocol/rewind_messages.hpp"
+#include "actors/protocol/status_messages.hpp"
+#include "actors/protocol/timeline.hpp"
 
 #include <map>
 #include <optional>

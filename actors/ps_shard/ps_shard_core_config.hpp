@@ -2,7 +2,6 @@
 #pragma once
 
 #include "actors/protocol/durability.hpp"
-#include "actors/protocol/messages.hpp"
 #include "actors/protocol/planted_bug.hpp"
 #include "actors/ps_shard/ps_shard_actions.hpp"
 

@@ -1,6 +1,6 @@
 #include "actors/ps_shard/shard_parameters.hpp"
 
-#include "actors/protocol/messages.hpp"
+#include "actors/protocol/end_messages.hpp"
 #include "actors/ps_shard/initial_values.hpp"
 #include "base/not_finite.hpp"
 #include "kernels/cpu/reduce.hpp"

@@ -41,14 +41,14 @@ void store_copy::restart(std::shared_ptr<threaded_store> store, const loaded_sta
   sender_->serve({[store] { return store->held(); },
                   [store](const copy_item& item) { return store->open_for_copy(item); }});
   if (!std::exchange(store_, std::move(store))) {
-    begins_with_ = restored;
+    start_.begin(restored);
     return ask_until_settled();
   }
   if (keeper_) sender_->begin(link_);
 }
 
 void store_copy::ask_until_settled() {
-  if (!begins_with_) return;
+  if (start_.is_settled()) return;
   on_tick();
   told_.ask();
   common::post_later(self_, caf::actor_cast<protocol::ps_shard_actor>(self_), question_period,
@@ -77,20 +77,17 @@ void store_copy::take(const released_versions& news) {
   for (const auto version : news.snapshots) told_.snapshot_durable(book_.timeline(), version);
 }
 
-/// Nothing goes out before a copy that an earlier start counted has what this one begins with, or
-/// is known to be over.
 void store_copy::settle() {
-  if (!begins_with_ || !place_.is_known) return;
-  if (book_.counted().value != 0 && !book_.holds_all(mine())) return;
-  told_.settled(*std::exchange(begins_with_, std::nullopt));
+  if (start_.is_settled()) return;
+  if (const auto restored = start_.settle(book_, mine())) told_.settled(*restored);
 }
 
 // ---- the agent and the keeper
 
 void store_copy::on_keeper(const protocol::keeper_place& place) {
   if (!place.is_known || !store_) return;
-  const bool is_first = !std::exchange(place_, place).is_known;
-  if (is_first && place.counts) {
+  place_ = place;
+  if (start_.hear(place)) {
     context_.log->info("copy: an earlier start counted that of keeper incarnation {}", place.incarnation);
     book_.begin_with(place.incarnation);
   }
@@ -147,8 +144,7 @@ void store_copy::on_standing(const protocol::copy_standing& standing) {
 }
 
 awaited_parts store_copy::waits() const {
-  const bool begins = begins_with_ && book_.counted().value != 0;
-  return {book_.is_log_awaited(), book_.is_snapshot_awaited(), begins};
+  return {book_.is_log_awaited(), book_.is_snapshot_awaited(), start_.waits_for_copy(book_)};
 }
 
 void store_copy::on_tick() {
@@ -163,7 +159,7 @@ void store_copy::on_tick() {
 
 protocol::copy_word store_copy::word() const {
   protocol::copy_word said{
-      .is_known = store_ && !begins_with_, .counted = book_.counted(), .progress = wait_.news()};
+      .is_known = store_ && start_.is_settled(), .counted = book_.counted(), .progress = wait_.news()};
   said.is_silent = said.counted.value != 0 && wait_.is_too_long(common::now());
   if (const auto& newest = book_.newest_standing()) {
     said.keeper = newest->incarnation;

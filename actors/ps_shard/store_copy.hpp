@@ -9,6 +9,7 @@
 #include "actors/common/task_thread.hpp"
 #include "actors/protocol/handles.hpp"
 #include "actors/ps_shard/copy_sender.hpp"
+#include "actors/ps_shard/copy_start.hpp"
 #include "actors/ps_shard/copy_wait.hpp"
 #include "actors/ps_shard/threaded_store.hpp"
 
@@ -67,11 +68,11 @@ private:
   events told_;
   std::shared_ptr<threaded_store> store_;
   copy_book book_;
+  copy_start start_;
   protocol::keeper_place place_;
   protocol::keeper_actor keeper_; ///< null while there is no connection
   dlrun::incarnation link_{};     ///< start of the keeper to which it leads
   bool is_connecting_ = false;
-  std::optional<loaded_standing> begins_with_{}; ///< until it is settled
   copy_wait wait_;
   std::optional<copy_sender> sender_;           ///< nothing where no copies are kept, as is the next
   std::unique_ptr<common::task_thread> reader_; ///< last: its tasks use what is above

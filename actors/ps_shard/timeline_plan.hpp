@@ -2,6 +2,7 @@
 /// specification.
 #pragma once
 
+#include "actors/protocol/step_messages.hpp"
 #include "actors/ps_shard/ps_shard_core_config.hpp"
 
 #include <memory>

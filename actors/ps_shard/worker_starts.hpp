@@ -1,7 +1,8 @@
 /// Which starts of workers a PS shard believes, and what each gave first (rule R4).
 #pragma once
 
-#include "actors/protocol/messages.hpp"
+#include "actors/protocol/membership_messages.hpp"
+#include "actors/protocol/step_messages.hpp"
 
 #include <map>
 #include <optional>

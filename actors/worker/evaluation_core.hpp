@@ -2,7 +2,7 @@
 /// answer (rule R17).
 #pragma once
 
-#include "actors/protocol/messages.hpp"
+#include "actors/protocol/dispatch_messages.hpp"
 
 #include <optional>
 #include <set>

@@ -1,4 +1,5 @@
 #include "actors/worker/kept_gradients.hpp"
+#include "actors/protocol/rewind_messages.hpp"
 
 #include <algorithm>
 

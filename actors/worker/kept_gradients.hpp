@@ -1,8 +1,10 @@
 /// Which gradients a worker keeps, and what of a step is still to be computed.
 #pragma once
 
-#include "actors/protocol/messages.hpp"
+#include "actors/protocol/parking.hpp"
+#include "actors/protocol/reduction_tree.hpp"
 #include "actors/protocol/time.hpp"
+#include "actors/protocol/timeline.hpp"
 
 #include <functional>
 #include <map>

@@ -1,7 +1,7 @@
 /// To which start of each PS shard a worker connects, and when it tries again.
 #pragma once
 
-#include "actors/protocol/messages.hpp"
+#include "actors/protocol/membership_messages.hpp"
 #include "actors/protocol/time.hpp"
 
 #include <map>

@@ -2,8 +2,8 @@
 #pragma once
 
 #include "actors/protocol/durability.hpp"
-#include "actors/protocol/messages.hpp"
 #include "actors/protocol/planted_bug.hpp"
+#include "actors/protocol/step_messages.hpp"
 
 #include <cstdint>
 #include <map>

@@ -2,7 +2,7 @@
 /// (rules R5, R33).
 #pragma once
 
-#include "actors/protocol/messages.hpp"
+#include "actors/protocol/dispatch_messages.hpp"
 #include "actors/protocol/reduction_tree.hpp"
 #include "actors/worker/kept_gradients.hpp"
 #include "actors/worker/slot_warnings.hpp"

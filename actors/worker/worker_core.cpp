@@ -13,6 +13,7 @@ using protocol::time_point;
 worker_core::worker_core(worker_core_config config)
     : config_{std::move(config)}
     , share_{config_.slots_of}
+    , contacts_{config_.repeat_after}
     , connections_{config_.ps_shards, config_.repeat_after}
     , shards_{config_.ps_shards, config_.bug}
     , parts_{config_.repeat_after} {
@@ -28,12 +29,8 @@ worker_actions worker_core::on_shard_state(const protocol::shard_state& state, t
   const auto news = shards_.hear(state);
   if (!news) return out;
   help_.hear(state);
-  auto& spoken = contacts_[state.shard];
-  spoken.heard = now;
-  if (news->is_new_start) {
-    parts_.drop(state.shard);
-    spoken.pushed = {};
-  }
+  contacts_.on_heard(state.shard, news->is_new_start, now);
+  if (news->is_new_start) parts_.drop(state.shard);
   if (news->has_moved()) parts_.forget_refusals(state.shard);
   if (is_planted(config_.bug, planted_bug::ack_forever))
     kept_.acknowledge(state.shard, step_from(news->applied));
@@ -56,10 +53,9 @@ worker_actions worker_core::on_part(const fetch_part& order, fetch_outcome outco
   return out;
 }
 
-/// It is asked at once, however long ago one that was not connected was.
 worker_actions worker_core::on_connected(ps_shard_id shard, incarnation start, time_point now) {
   if (over_ || !connections_.on_connected(shard, start)) return {};
-  contacts_[shard].pulled.reset();
+  contacts_.on_connected(shard);
   worker_actions out;
   pull(shard, now, out);
   return out;
@@ -80,7 +76,7 @@ worker_actions worker_core::on_computed(timeline_id timeline, step_id step, slot
     for (const auto& [id, shard] : shards_.all()) {
       if (shard.applied > version_before(step)) continue;
       out.emplace_back(push_gradient{id, step, slots});
-      contacts_[id].pushed = now;
+      contacts_.on_pushed(id, now);
     }
   } else {
     out.emplace_back(forget_gradient{step, slots});
@@ -245,25 +241,22 @@ void worker_core::push_from(ps_shard_id shard, step_id first, time_point now, wo
   for (const auto& key : kept_.from(std::max(first, step_from(shards_.find(shard)->applied)))) {
     if (is_planted(config_.bug, planted_bug::ack_forever) && kept_.is_acknowledged(shard, key)) continue;
     out.emplace_back(push_gradient{shard, key.first, key.second});
-    contacts_[shard].pushed = now;
+    contacts_.on_pushed(shard, now);
   }
 }
 
 void worker_core::repeat(ps_shard_id id, time_point now, worker_actions& out) {
   const auto* shard = shards_.find(id);
   if (shard == nullptr) return pull(id, now, out);
-  const auto& spoken = contacts_[id];
   const auto before = out.size();
-  if (now - spoken.pushed >= config_.repeat_after) push_from(id, step_from(shard->applied), now, out);
+  if (contacts_.is_push_due(id, now)) push_from(id, step_from(shard->applied), now, out);
   const bool over = config_.durability == protocol::durability::off && shard->applied.value >= config_.steps;
-  if (out.size() == before && !over && now - spoken.heard >= config_.repeat_after) pull(id, now, out);
+  if (out.size() == before && !over && contacts_.is_silent(id, now)) pull(id, now, out);
 }
 
 void worker_core::pull(ps_shard_id shard, time_point now, worker_actions& out) {
-  auto& pulled = contacts_[shard].pulled;
-  if (pulled && now - *pulled < config_.repeat_after) return;
-  pulled = now;
-  out.emplace_back(send_pull{shard, {timeline_, config_.self, config_.fence}});
+  if (contacts_.begin_pull(shard, now))
+    out.emplace_back(send_pull{shard, {timeline_, config_.self, config_.fence}});
 }
 
 /// Most gradients are applied sooner, and need not be looked at.

@@ -5,13 +5,13 @@
 #include "actors/worker/kept_gradients.hpp"
 #include "actors/worker/parameter_parts.hpp"
 #include "actors/worker/shard_connections.hpp"
+#include "actors/worker/shard_contacts.hpp"
 #include "actors/worker/shard_standings.hpp"
 #include "actors/worker/slot_warnings.hpp"
 #include "actors/worker/straggler_help.hpp"
 #include "actors/worker/work_share.hpp"
 #include "actors/worker/worker_actions.hpp"
 
-#include <map>
 #include <optional>
 #include <utility>
 
@@ -23,7 +23,8 @@ namespace dlrun::worker {
 ///   directory ──> shard_connections ──> connect, pull
 ///   shard_state ──> shard_standings ──> open_step ──> fetch ──> parameter_parts
 ///   lease, directory ──> work_share ───> compute <───────────────────┘
-///   on_computed ──> kept_gradients ──> push, repeat, forget
+///   on_computed ──> kept_gradients ──> push, forget
+///   on_tick ──> shard_contacts ──> push again, pull
 ///   nothing left to do ──> straggler_help ──> wake, pull ──> shard_state: it lacks ... ──> compute
 class worker_core {
 public:
@@ -73,13 +74,6 @@ public:
   protocol::worker_status status() const;
 
 private:
-  /// When a shard was heard, and spoken to.
-  struct contact {
-    protocol::time_point heard{};
-    protocol::time_point pushed{};
-    std::optional<protocol::time_point> pulled;
-  };
-
   bool adopt(const protocol::shard_state& state, worker_actions& out);
   void act(protocol::time_point now, worker_actions& out);
   void work(protocol::time_point now, worker_actions& out);
@@ -102,7 +96,7 @@ private:
   std::optional<compute_gradient> computing_; ///< until it has ended, whatever happens meanwhile
   protocol::time_point computing_since_{};
   straggler_help help_;
-  std::map<ps_shard_id, contact> contacts_;
+  shard_contacts contacts_;
   shard_connections connections_;
   shard_standings shards_;
   parameter_parts parts_;

@@ -1,10 +1,14 @@
 #include "runtime/command_log.hpp"
 
+#include "base/unique_fd.hpp"
 #include "tests/data/files.hpp"
 
+#include <array>
 #include <fstream>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/inotify.h>
+#include <unistd.h>
 
 namespace dlrun::runtime {
 namespace {
@@ -41,6 +45,23 @@ TEST_F(command_log_test, a_log_that_is_small_enough_stays_as_it_is) {
   write(text);
   EXPECT_EQ(shorten_log(log, 7), 7U);
   EXPECT_EQ(content(), text);
+}
+
+/// A watcher looks at it twenty times a second, for as long as the job lasts.
+TEST_F(command_log_test, a_log_that_is_small_enough_is_not_opened) {
+  write("quiet since\n");
+  const base::unique_fd watch{::inotify_init1(IN_NONBLOCK | IN_CLOEXEC)};
+  ASSERT_GE(::inotify_add_watch(watch.get(), log.c_str(), IN_OPEN), 0);
+  const auto was_opened = [&] {
+    std::array<char, 256> events{};
+    return ::read(watch.get(), events.data(), events.size()) > 0;
+  };
+  shorten_log(log, 0);
+  EXPECT_FALSE(was_opened());
+  write(std::string(command_log_bytes_max, 'x'));
+  EXPECT_TRUE(was_opened());
+  shorten_log(log, 0);
+  EXPECT_TRUE(was_opened()) << "a larger one is";
 }
 
 TEST_F(command_log_test, of_a_larger_one_both_ends_are_kept) {

@@ -3,9 +3,14 @@
 #pragma once
 
 #include "actors/agent/beats/beat_wire.hpp"
+#include "actors/protocol/dispatch_messages.hpp"
+#include "actors/protocol/end_messages.hpp"
+#include "actors/protocol/heartbeat_messages.hpp"
 #include "actors/protocol/host_messages.hpp"
-#include "actors/protocol/messages.hpp"
+#include "actors/protocol/membership_messages.hpp"
 #include "actors/protocol/scale_messages.hpp"
+#include "actors/protocol/start_messages.hpp"
+#include "actors/protocol/step_messages.hpp"
 #include "tests/simulation/memory.hpp"
 
 #include <memory>

@@ -3,7 +3,7 @@
 /// associative, as with floats.
 #pragma once
 
-#include "actors/protocol/messages.hpp"
+#include "actors/protocol/dispatch_messages.hpp"
 #include "actors/protocol/timeline.hpp"
 #include "tests/simulation/random_source.hpp"
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "actors/protocol/local_messages.hpp"
-#include "actors/protocol/messages.hpp"
+#include "actors/protocol/membership_messages.hpp"
 #include "actors/ps_shard/ps_shard_actions.hpp"
 
 #include <functional>

@@ -4,6 +4,7 @@
 #include "actors/worker/doorbell_attempts.hpp"
 #include "actors/worker/parameter_parts.hpp"
 #include "actors/worker/shard_connections.hpp"
+#include "actors/worker/shard_contacts.hpp"
 #include "actors/worker/shard_standings.hpp"
 #include "actors/worker/slot_warnings.hpp"
 
@@ -262,6 +263,38 @@ TEST(slot_warnings, an_order_names_what_is_left_out_and_tried_and_not_read_ahead
   EXPECT_THAT(order.parked, ElementsAre(protocol::parked_slot{{2}, {1}, 7}));
   EXPECT_THAT(order.suspects, ElementsAre(protocol::suspect_slot{{2}, {0}}));
   EXPECT_THAT(order.not_ahead, ElementsAre(slot_id{0}, slot_id{1}));
+}
+
+TEST(shard_contacts, what_is_pushed_is_due_again_after_a_while_and_at_once_to_a_new_start) {
+  shard_contacts contacts{milliseconds(100)};
+  EXPECT_TRUE(contacts.is_push_due({0}, begin)) << "nothing was pushed yet";
+  contacts.on_pushed({0}, begin);
+  EXPECT_FALSE(contacts.is_push_due({0}, begin + milliseconds(99)));
+  EXPECT_TRUE(contacts.is_push_due({1}, begin + milliseconds(99)));
+  EXPECT_TRUE(contacts.is_push_due({0}, begin + milliseconds(100)));
+  contacts.on_heard({0}, false, begin + milliseconds(1));
+  EXPECT_FALSE(contacts.is_push_due({0}, begin + milliseconds(2))) << "the start that it was pushed to";
+  contacts.on_heard({0}, true, begin + milliseconds(2));
+  EXPECT_TRUE(contacts.is_push_due({0}, begin + milliseconds(2)));
+}
+
+TEST(shard_contacts, a_shard_is_silent_when_it_was_not_heard_for_a_while) {
+  shard_contacts contacts{milliseconds(100)};
+  EXPECT_TRUE(contacts.is_silent({0}, begin));
+  contacts.on_heard({0}, true, begin);
+  contacts.on_pushed({0}, begin + milliseconds(50));
+  EXPECT_FALSE(contacts.is_silent({0}, begin + milliseconds(99)));
+  EXPECT_TRUE(contacts.is_silent({0}, begin + milliseconds(100)));
+}
+
+TEST(shard_contacts, a_shard_is_asked_once_in_a_while_but_at_once_over_a_new_connection) {
+  shard_contacts contacts{milliseconds(100)};
+  EXPECT_TRUE(contacts.begin_pull({0}, begin));
+  EXPECT_FALSE(contacts.begin_pull({0}, begin + milliseconds(99)));
+  EXPECT_TRUE(contacts.begin_pull({1}, begin + milliseconds(99)));
+  EXPECT_TRUE(contacts.begin_pull({0}, begin + milliseconds(100)));
+  contacts.on_connected({0});
+  EXPECT_TRUE(contacts.begin_pull({0}, begin + milliseconds(101)));
 }
 
 } // namespace

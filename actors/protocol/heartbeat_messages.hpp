@@ -1,0 +1,69 @@
+/// Signs of life of roles, and what the agent answers.
+#pragma once
+
+#include "actors/protocol/copy_word.hpp"
+#include "actors/protocol/endpoint.hpp"
+#include "actors/protocol/roles.hpp"
+#include "actors/protocol/status_messages.hpp"
+#include "actors/protocol/timeline.hpp"
+
+#include <cstdint>
+#include <dlrun/ids.hpp>
+#include <string>
+
+namespace dlrun::protocol {
+
+/// The keeper of a PS shard's copy, as the agent knows it.
+struct keeper_place {
+  bool is_known = false;            ///< false to who is not the start in hand: nothing is said
+  dlrun::incarnation incarnation{}; ///< of its start; 0: none runs
+  endpoint at{};                    ///< once it can be reached
+  bool counts = false;              ///< a start of the PS shard has said so, and it has run ever since
+  bool moves = false;               ///< the PS shard is to end, for its next start to be there (R37)
+
+  bool operator==(const keeper_place&) const = default;
+
+  template <class Inspector>
+  friend auto inspect(Inspector& f, keeper_place& x) {
+    return f(x.is_known, x.incarnation, x.at, x.counts, x.moves);
+  }
+};
+
+/// Agent -> role, the answer to a heartbeat: where the coordinator is now. A role that joined an
+/// older start joins this one. The coordinator itself, where no connection leads to it any more, is
+/// answered with 0, and joins again.
+struct coordinator_location {
+  dlrun::incarnation incarnation; ///< 0: none is up
+  endpoint at;
+  keeper_place keeper{}; ///< to a PS shard whose store has a copy
+
+  template <class Inspector>
+  friend auto inspect(Inspector& f, coordinator_location& x) {
+    return f(x.incarnation, x.at, x.keeper);
+  }
+};
+
+/// Role -> its agent, periodic: a sign of life, and what `dlrun status` shows.
+struct heartbeat {
+  role_name role;
+  fence self;
+  std::string state{};            ///< one word: starting, training, evaluating, moving, disk-full, done
+  std::uint64_t step = 0;         ///< steps applied (PS shard) or the open step (worker)
+  std::uint64_t durable_step = 0; ///< of a PS shard: newest version that its successor would find on the disk
+  bool has_metrics = false;
+  training_metrics metrics{};
+  std::uint32_t slots = 0;                ///< of a worker: of each step that it has a lease for
+  std::uint64_t slots_per_kilosecond = 0; ///< that it computes, as measured; 0: not yet
+  store_standing store{};                 ///< of a PS shard or keeper
+  version_set restorable{};               ///< from it
+  copy_word copy{};                       ///< of a PS shard whose store has a copy
+  endpoint at{};                          ///< of a keeper
+
+  template <class Inspector>
+  friend auto inspect(Inspector& f, heartbeat& x) {
+    return f(x.role, x.self, x.state, x.step, x.durable_step, x.has_metrics, x.metrics, x.slots,
+             x.slots_per_kilosecond, x.store, x.restorable, x.copy, x.at);
+  }
+};
+
+} // namespace dlrun::protocol
