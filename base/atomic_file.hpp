@@ -9,7 +9,7 @@
 namespace dlrun::base {
 
 /// Writes `content` as output_file does: readers of a regular file see the old content or the new
-/// one. On failure it is as before.
+/// one, which is durable when this returns. On failure as output_file::finish().
 result<void> write_file_atomically(const std::filesystem::path& file, std::string_view content);
 /// The same for content that lies in several places, one behind the other.
 result<void> write_file_atomically(const std::filesystem::path& file,

@@ -1,5 +1,6 @@
 #include "base/output_file.hpp"
 
+#include "base/unique_fd.hpp"
 #include "base/write_all.hpp"
 
 #include <algorithm>
@@ -152,7 +153,15 @@ result<void> output_file::finish() {
   if (::close(std::exchange(fd_, -1)) != 0 && errno != EINTR) return failure(errno);
   if (is_regular_ && ::rename(temporary_.c_str(), file_.c_str()) != 0) return failure(errno);
   temporary_.clear();
-  return {};
+  return is_regular_ ? sync_name() : result<void>{};
+}
+
+/// Until then a power cut may take the name back. Where the folder may not be read, or the file
+/// system syncs none, there is no more to be had.
+result<void> output_file::sync_name() const {
+  const unique_fd folder(::open(folder_of(file_).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!folder || ::fsync(folder.get()) == 0 || errno == EINVAL) return {};
+  return failure(errno);
 }
 
 } // namespace dlrun::base

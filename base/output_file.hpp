@@ -30,7 +30,8 @@ public:
   ~output_file();
 
   result<void> write(std::string_view content);
-  /// All is written: a regular file is synced and takes its name.
+  /// All is written: a regular file is synced, takes its name, and keeps it in a power cut. On
+  /// failure it is as before, unless it was the last that failed.
   result<void> finish();
 
 private:
@@ -42,6 +43,7 @@ private:
   /// then. @returns what the last call did: less than 0 with errno.
   template <class Make>
   int make_temporary(Make make);
+  result<void> sync_name() const;
   static result<output_file> into(const std::filesystem::path& file, int fd);
   tl::unexpected<error> failure(int number) const;
 

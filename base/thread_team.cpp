@@ -4,6 +4,7 @@
 #include <dlrun/check.hpp>
 #include <limits>
 #include <pthread.h>
+#include <system_error>
 
 namespace dlrun::base {
 namespace {
@@ -26,9 +27,12 @@ thread_team::thread_team(unsigned threads) {
   CPU_ZERO(&cores_);
   if (::sched_getaffinity(0, sizeof cores_, &cores_) != 0)
     CPU_ZERO(&cores_); // more cores than it has room for
-  for (unsigned i = 1; i < threads; ++i) {
-    helpers_.emplace_back([this] { help(); });
-    ::pthread_setname_np(helpers_.back().native_handle(), "team");
+  try {
+    for (unsigned i = 1; i < threads; ++i) {
+      helpers_.emplace_back([this] { help(); });
+      ::pthread_setname_np(helpers_.back().native_handle(), "team");
+    }
+  } catch (const std::system_error&) { // those that there are do it
   }
 }
 

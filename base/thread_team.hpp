@@ -11,8 +11,8 @@
 
 namespace dlrun::base {
 
-/// A fixed number of threads, the caller's included. Between loops the others sleep: they spin no
-/// core away. Used by one caller at a time.
+/// A fixed number of threads, the caller's included; fewer when the system has no more. Between
+/// loops the others sleep: they spin no core away. Used by one caller at a time.
 ///
 /// The others may run on any core that this process may use but the caller's. Left to itself Linux
 /// wakes a thread where it ran last or where its waker runs, and looks no further when the cores

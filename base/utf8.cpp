@@ -22,6 +22,12 @@ std::size_t sequence_length(std::string_view text, std::size_t i) {
   return overlong || surrogate || beyond ? 0 : length;
 }
 
+/// U+0080 to U+009F, which terminals may obey as they do what follows an ESC. Each of its two bytes
+/// is shown as one that is broken.
+bool is_c1_control(std::string_view text, std::size_t i) {
+  return byte_at(text, i) == 0xC2 && i + 1 < text.size() && byte_at(text, i + 1) < 0xA0;
+}
+
 } // namespace
 
 std::optional<std::size_t> first_invalid_utf8(std::string_view text) {
@@ -39,7 +45,7 @@ std::string printable(std::string_view text, std::size_t length_max) {
     if (shown.size() >= length_max) return shown + "...";
     const std::size_t length = sequence_length(text, i);
     const std::uint8_t first = byte_at(text, i);
-    if (length == 0 || first < 0x20 || first == 0x7F) {
+    if (length == 0 || first < 0x20 || first == 0x7F || is_c1_control(text, i)) {
       shown += first == '\n' ? "\\n" : fmt::format("\\x{:02x}", first);
       i += 1;
     } else {

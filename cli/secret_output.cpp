@@ -7,12 +7,12 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 namespace dlrun::cli {
 
 result<void> write_secret(const std::string& file, std::string_view text, std::string_view what) {
-  const base::unique_fd made{
-      ::open(file.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, S_IRUSR | S_IWUSR)};
+  base::unique_fd made{::open(file.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, S_IRUSR | S_IWUSR)};
   if (!made && errno == EEXIST)
     return fail(error_code::bad_usage,
                 fmt::format("'{}' exists: remove it, or name another file for {}", file, what));
@@ -21,8 +21,11 @@ result<void> write_secret(const std::string& file, std::string_view text, std::s
     why.value().code = error_code::bad_usage;
     return why;
   }
-  if (base::write_all(made.get(), text)) return {};
-  return base::fail_errno(fmt::format("cannot write {} to '{}'", what, file));
+  // What a file system tells late (a quota, NFS) it tells when the file is closed.
+  if (base::write_all(made.get(), text) && ::close(made.release()) == 0) return {};
+  auto why = base::fail_errno(fmt::format("cannot write {} to '{}'", what, file));
+  ::unlink(file.c_str()); // a part of it is of no use, and in the way of the next try
+  return why;
 }
 
 } // namespace dlrun::cli

@@ -31,7 +31,7 @@ void occupy_closed_streams() {
 }
 
 void put(std::FILE* to, const std::string& text) {
-  if (std::fputs(text.c_str(), to) < 0) note_failure(to);
+  if (std::fwrite(text.data(), 1, text.size(), to) != text.size()) note_failure(to);
 }
 
 void flush(std::FILE* to) {

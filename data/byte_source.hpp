@@ -4,8 +4,11 @@
 #include "data/blob.hpp"
 #include "data/gzip_stream.hpp"
 
+#include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <span>
+#include <vector>
 
 namespace dlrun::data {
 
@@ -15,8 +18,8 @@ public:
   /// @returns bad_data or system as blob::map_file does.
   static result<byte_source> open(const std::filesystem::path& file);
 
-  /// Fills `out` completely, or less when the content ends; the end of gzip content includes its
-  /// checksum.
+  /// Fills `out` completely, or less when the content ends, be it that the file was shortened; the
+  /// end of gzip content includes its checksum.
   result<std::size_t> read(std::span<std::uint8_t> out);
 
   const std::string& name() const { return raw_->name(); }
@@ -29,9 +32,15 @@ public:
   blob take_raw() && { return std::move(*raw_); }
 
 private:
+  result<std::size_t> read_file(std::span<std::uint8_t> out, std::uint64_t offset) const;
+  result<std::size_t> read_plain(std::span<std::uint8_t> out);
+
   std::unique_ptr<blob> raw_;
   std::unique_ptr<gzip_stream> gzip_;
-  std::uint64_t read_ = 0; // of plain content
+  // Of plain content.
+  std::uint64_t read_ = 0;
+  std::vector<std::uint8_t> buffer_; ///< the last that was read in small pieces
+  std::size_t taken_ = 0;            ///< of these
 };
 
 } // namespace dlrun::data

@@ -53,7 +53,7 @@ result<decoded_data> from_message(const bootstrap::DecodedData& message,
 
 /// Records of a file that was not trained on, decoded as `trained` (a filled data.train) says;
 /// `file` stands for `records`, and targets are not asked for. Takes memory up to `memory_limit`
-/// bytes, 0 being half of the machine's.
+/// bytes, 0 being half of what this process may use.
 result<std::shared_ptr<const dataset>>
 open_records(const spec::DatasetSpec& trained, const std::filesystem::path& file, std::uint64_t memory_limit);
 

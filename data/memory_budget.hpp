@@ -11,7 +11,7 @@ namespace dlrun::data {
 /// thread-safe.
 class memory_budget {
 public:
-  /// `limit` in bytes; 0 is half of the machine's memory.
+  /// `limit` in bytes; 0 is half of the memory that this process may use.
   explicit memory_budget(std::uint64_t limit = 0);
 
   /// @returns bad_data naming `name`, both sizes and the key that sets the limit.

@@ -1,8 +1,9 @@
 #include "data/memory_file.hpp"
 
+#include "base/reserve_bytes.hpp"
 #include "data/file_errors.hpp"
 
-#include <fcntl.h>
+#include <cerrno>
 #include <fmt/format.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -16,7 +17,7 @@ result<memory_file> memory_file::create(std::uint64_t bytes, std::string name) {
   made.fd_ = ::memfd_create("dlrun-data", MFD_CLOEXEC | MFD_ALLOW_SEALING);
   if (made.fd_ < 0) return system_failure("cannot create memory for", made.name_);
   // Reserved now: memory that is missing must be an error here, not a signal at some later write.
-  const int refused = ::posix_fallocate(made.fd_, 0, static_cast<off_t>(bytes));
+  const int refused = base::reserve_bytes(made.fd_, bytes);
   void* const address = refused == 0 ? ::mmap(nullptr, static_cast<std::size_t>(bytes),
                                               PROT_READ | PROT_WRITE, MAP_SHARED, made.fd_, 0)
                                      : MAP_FAILED;

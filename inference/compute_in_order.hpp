@@ -7,6 +7,7 @@
 #include <functional>
 #include <map>
 #include <mutex>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -27,8 +28,8 @@ result<void> compute_here(std::uint64_t count,
 
 /// Calls `compute(thread, n)` for each n below `count` on `threads` (at least 1) threads, and
 /// `take(n, value)` with what it returned on the calling thread, n by n. With 1 thread the calling
-/// one does both; otherwise at most 4 results a thread wait to be taken. After an error nothing
-/// more is begun.
+/// one does both; otherwise at most 4 results a thread wait to be taken. There are fewer threads
+/// when the system has no more. After an error nothing more is begun.
 /// @returns the first error in the order of n.
 template <class Value>
 result<void> compute_in_order(std::uint64_t count, std::size_t threads,
@@ -55,8 +56,12 @@ result<void> compute_in_order(std::uint64_t count, std::size_t threads,
       changed.notify_all();
     }
   };
-  std::vector<std::jthread> pool;
-  for (std::size_t thread = 0; thread < threads; ++thread) pool.emplace_back(work, thread);
+  std::vector<std::jthread> pool; // each ends after what it has in hand
+  try {
+    for (std::size_t thread = 0; thread < threads; ++thread) pool.emplace_back(work, thread);
+  } catch (const std::system_error&) { // those that there are do it
+    if (pool.empty()) return compute_here<Value>(count, compute, take);
+  }
   result<void> outcome;
   for (std::uint64_t n = 0; n < count && outcome; ++n) {
     std::unique_lock lock{mutex};
@@ -71,7 +76,7 @@ result<void> compute_in_order(std::uint64_t count, std::size_t threads,
   const std::scoped_lock lock{mutex};
   stopped = true;
   changed.notify_all();
-  return outcome; // the threads are joined first: each ends after what it has in hand
+  return outcome;
 }
 
 } // namespace dlrun::inference

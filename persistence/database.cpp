@@ -201,8 +201,10 @@ result<void> database::open_now() {
           : rocksdb::DB::Open(settings, options_.directory, families, &tables_, &opened);
   if (!status.ok()) return failure(status, "open");
   db_.reset(opened);
+  if (!options_.read_only)
+    if (auto marked = mark(); !marked) return marked;
   broken_ = false;
-  return options_.read_only ? result<void>() : mark();
+  return {};
 }
 
 result<void> database::mark() {

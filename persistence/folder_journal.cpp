@@ -66,6 +66,16 @@ public:
   }
 
   result<void> write(std::span<const journal_write> changes) {
+    if (ended_) return tl::unexpected(*ended_);
+    auto written = write_now(changes);
+    if (!written && written.error().code != error_code::disk_full) ended_ = written.error();
+    return written;
+  }
+
+  const std::map<std::string, std::string>& contents() const { return contents_; }
+
+private:
+  result<void> write_now(std::span<const journal_write> changes) {
     if (auto ready = recover(); !ready) return ready;
     rocksdb::WriteBatch batch;
     auto* const facts = database_->handle(table::facts);
@@ -76,17 +86,11 @@ public:
       else
         batch.Delete(facts, key);
     }
-    if (auto written = database_->write(batch, true); !written) {
-      full_ = written.error().code == error_code::disk_full;
-      return written;
-    }
+    if (auto written = database_->write(batch, true); !written) return written;
     apply(changes, contents_);
     return {};
   }
 
-  const std::map<std::string, std::string>& contents() const { return contents_; }
-
-private:
   result<void> own(const journal_options& options, bool is_new) {
     auto found = load(*database_, options.directory, is_new);
     if (!found) return tl::unexpected(found.error());
@@ -104,12 +108,11 @@ private:
 
   /// After a write for which there was no room.
   result<void> recover() {
-    if (!full_ || !database_->broken()) return {};
+    if (!database_->broken()) return {};
     if (auto opened = database_->recover(); !opened) return opened;
     const auto owner = database_->get(table::facts, owner_key);
     if (!owner) return tl::unexpected(owner.error());
     if (decode_opener(owner->value_or("")) == owner_) return {};
-    full_ = false;
     return fail(error_code::fenced,
                 fmt::format("{} was opened by another incarnation meanwhile", directory_));
   }
@@ -117,7 +120,7 @@ private:
   std::unique_ptr<database> database_;
   std::string directory_;
   incarnation owner_;
-  bool full_ = false; ///< the last write failed for want of room
+  std::optional<error> ended_; ///< why there are no more writes
   std::map<std::string, std::string> contents_;
 };
 

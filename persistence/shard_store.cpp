@@ -75,6 +75,7 @@ std::uint64_t shard_store::identity() const {
 result<void> shard_store::renew_identity() {
   const std::lock_guard log_lock(parts_->ground.log_mutex);
   if (auto usable = parts_->ground.check_usable(); !usable) return usable;
+  if (auto ready = parts_->ground.recover(); !ready) return ready;
   return parts_->ground.renew_identity();
 }
 version_id shard_store::floor() const {

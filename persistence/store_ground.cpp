@@ -109,14 +109,18 @@ result<void> store_ground::write(rocksdb::WriteBatch& batch, bool synced) {
 }
 
 result<void> store_ground::recover() {
-  if (!database->broken()) return {};
-  if (auto opened = database->recover(); !opened) return opened;
+  if (database->broken()) has_leftovers = true;
+  if (!has_leftovers) return {};
+  if (database->broken())
+    if (auto opened = database->recover(); !opened) return opened;
   const auto opener = get_fact(keys::opener);
   if (!opener) return tl::unexpected(opener.error());
   if (const auto now = decode_opener(*opener); !now || *now > options.opener)
     return fail(error_code::fenced,
                 fmt::format("{} was opened by a higher incarnation meanwhile", options.directory));
-  return drop_leftovers();
+  if (auto dropped = drop_leftovers(); !dropped) return dropped;
+  has_leftovers = false;
+  return {};
 }
 
 /// The write that failed is as good as lost for whoever asked for it: what it may have left goes.

@@ -96,6 +96,9 @@ struct store_ground {
 private:
   result<void> drop_leftovers();
   result<void> change_identity(store_identity to);
+
+  /// A write failed, and recover() has not come to its end since: nothing is written until it has.
+  bool has_leftovers = false;
 };
 
 } // namespace dlrun::persistence

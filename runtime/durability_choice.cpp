@@ -1,6 +1,7 @@
 #include "runtime/durability_choice.hpp"
 
 #include "base/unique_fd.hpp"
+#include "base/write_all.hpp"
 #include "data/sampler.hpp"
 #include "engine/computer.hpp"
 #include "job/choices.hpp"
@@ -11,6 +12,7 @@
 #include <cerrno>
 #include <cstring>
 #include <fcntl.h>
+#include <string>
 #include <thread>
 #include <unistd.h>
 
@@ -69,14 +71,11 @@ result<double> write_rate(const std::filesystem::path& folder) {
   };
   if (!fd) return failed();
   ::unlink(file.c_str());
-  const std::vector<char> chunk(write_chunk, 'x');
+  const std::string chunk(write_chunk, 'x');
   const auto begin = clock::now();
   std::size_t written = 0;
-  while (written < write_bytes_min) {
-    const auto size = ::write(fd.get(), chunk.data(), chunk.size());
-    if (size < 0) return failed();
-    written += static_cast<std::size_t>(size);
-  }
+  for (; written < write_bytes_min; written += chunk.size())
+    if (!base::write_all(fd.get(), chunk)) return failed();
   if (::fdatasync(fd.get()) != 0) return failed();
   return static_cast<double>(written) / seconds{clock::now() - begin}.count();
 }

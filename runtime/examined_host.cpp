@@ -2,7 +2,6 @@
 
 #include "base/os_error.hpp"
 #include "base/utf8.hpp"
-#include "base/write_all.hpp"
 #include "runtime/host_examination.hpp"
 
 #include <algorithm>
@@ -54,9 +53,11 @@ result<std::unique_ptr<examined_host>> examined_host::start(agent::process_spawn
   made->from_ = std::move(output->from);
   output->to.reset();
   input->from.reset();
-  // A bundle is larger than a pipe's buffer only with large specifications, and then the agent
-  // reads meanwhile. One that has ended is told of by hear().
-  static_cast<void>(base::write_all(made->to_.get(), bundle));
+  // A bundle may be larger than a pipe's buffer, and who starts the agent may not read it for long,
+  // as a shell of another host that is being reached.
+  if (::fcntl(made->to_.get(), F_SETFL, O_NONBLOCK) != 0) return base::fail_errno("cannot set up a pipe");
+  made->waiting_ = bundle;
+  made->send_waiting();
   return made;
 }
 
@@ -75,6 +76,33 @@ std::string examined_host::last_complaint() const {
   return base::printable(text.substr(text.rfind('\n') + 1), complaint_bytes_max);
 }
 
+/// As much as the pipe takes now. To an agent that has ended nothing can be said: hear() tells that
+/// it has.
+void examined_host::send_waiting() {
+  while (!waiting_.empty()) {
+    const auto sent = ::write(to_.get(), waiting_.data(), waiting_.size());
+    if (sent > 0) waiting_.erase(0, static_cast<std::size_t>(sent));
+    if (sent >= 0 || errno == EINTR) continue;
+    if (errno != EAGAIN) waiting_.clear();
+    return;
+  }
+}
+
+/// Until there is something to be read, and gives the agent what waits for it meanwhile. @returns
+/// timed_out.
+result<void> examined_host::wait(std::chrono::steady_clock::time_point due) {
+  for (;;) {
+    const auto left =
+        std::chrono::ceil<std::chrono::milliseconds>(due - std::chrono::steady_clock::now()).count();
+    pollfd watched[] = {{from_.get(), POLLIN, 0}, {waiting_.empty() ? -1 : to_.get(), POLLOUT, 0}};
+    const int ready = left <= 0 ? 0 : ::poll(watched, 2, static_cast<int>(left));
+    if (ready < 0 && errno == EINTR) continue;
+    if (ready == 0) return fail(error_code::timed_out, "it said nothing");
+    if (watched[1].revents != 0) send_waiting();
+    if (ready < 0 || watched[0].revents != 0) return {};
+  }
+}
+
 result<json> examined_host::hear(std::chrono::milliseconds patience) {
   const auto due = std::chrono::steady_clock::now() + patience;
   for (;;) {
@@ -85,13 +113,8 @@ result<json> examined_host::hear(std::chrono::milliseconds patience) {
       auto said = json::parse(line.substr(examination_mark.size()), nullptr, false);
       if (said.is_object()) return said;
     }
-    const auto left =
-        std::chrono::duration_cast<std::chrono::milliseconds>(due - std::chrono::steady_clock::now());
-    pollfd watched{from_.get(), POLLIN, 0};
-    const int ready = left.count() <= 0 ? 0 : ::poll(&watched, 1, static_cast<int>(left.count()));
-    if (ready < 0 && errno == EINTR) continue;
-    if (ready == 0)
-      return fail(error_code::timed_out,
+    if (const auto there = wait(due); !there)
+      return fail(there.error().code,
                   fmt::format("its agent gave no word within {} s: try the start command by hand",
                               patience.count() / 1000));
     char buffer[4096];
@@ -107,7 +130,8 @@ result<json> examined_host::hear(std::chrono::milliseconds patience) {
 }
 
 result<json> examined_host::ask(const std::string& question, std::chrono::milliseconds patience) {
-  if (!base::write_all(to_.get(), question + "\n")) return base::fail_errno("cannot tell the agent");
+  waiting_ += question + "\n";
+  send_waiting();
   return hear(patience);
 }
 

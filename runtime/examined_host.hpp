@@ -15,7 +15,8 @@ namespace dlrun::runtime {
 /// destructor ends the agent.
 class examined_host {
 public:
-  /// Runs `words`, the command of an agent, which reads `bundle`. @returns system.
+  /// Runs `words`, the command of an agent, which is given `bundle` as it reads it: what it has not
+  /// read yet goes on while hear() waits. @returns system.
   static result<std::unique_ptr<examined_host>>
   start(agent::process_spawner& spawner, std::vector<std::string> words, const std::string& bundle);
   ~examined_host();
@@ -32,10 +33,13 @@ private:
   explicit examined_host(agent::process_spawner& spawner)
       : spawner_{spawner} {}
   std::string last_complaint() const;
+  void send_waiting();
+  result<void> wait(std::chrono::steady_clock::time_point due);
 
   agent::process_spawner& spawner_;
   agent::child_id child_{};
   base::unique_fd to_, from_, complaints_;
+  std::string waiting_; ///< for the agent, which has not read it yet
   std::string heard_;
 };
 

@@ -5,7 +5,9 @@
 #include "base/listener.hpp"
 #include "base/os_error.hpp"
 #include "base/random.hpp"
+#include "base/reserve_bytes.hpp"
 #include "base/unique_fd.hpp"
+#include "base/write_all.hpp"
 #include "runtime/descriptor_limit.hpp"
 #include "runtime/device_choice.hpp"
 #include "runtime/host_data.hpp"
@@ -155,7 +157,7 @@ std::string check_disk(const bootstrap::HostBundle& bundle) {
 std::string check_memory() {
   const base::unique_fd memory{::memfd_create("dlrun-doctor", MFD_CLOEXEC)};
   std::signal(SIGXFSZ, SIG_IGN);
-  if (memory && ::posix_fallocate(memory.get(), 0, shared_bytes_min) == 0) return "";
+  if (memory && base::reserve_bytes(memory.get(), shared_bytes_min) == 0) return "";
   return fmt::format("processes cannot share {} MiB of memory: raise the limits of memory and file size "
                      "(ulimit -f) there, or free some",
                      shared_bytes_min >> 20);
@@ -204,7 +206,7 @@ std::string check_gpus(const bootstrap::HostBundle& bundle) {
 result<void> say(int output, const json& what) {
   const auto line =
       fmt::format("{}{}\n", examination_mark, what.dump(-1, ' ', false, json::error_handler_t::replace));
-  if (::write(output, line.data(), line.size()) == static_cast<ssize_t>(line.size())) return {};
+  if (base::write_all(output, line)) return {};
   return base::fail_errno("cannot answer");
 }
 

@@ -1,6 +1,7 @@
 #include "runtime/prepared_job.hpp"
 
 #include "actors/common/evaluation_metrics.hpp"
+#include "base/own_machine.hpp"
 #include "data/augmentation.hpp"
 #include "data/equal_records.hpp"
 #include "engine/optimizer.hpp"
@@ -31,15 +32,15 @@ constexpr double parameter_copies_min = 3;
 /// What cannot fit into the host is refused here, and not by whoever runs out of memory first.
 result<void> check_memory(const engine::model& model) {
   const auto gibibytes = [](double bytes) { return bytes / (1024.0 * 1024.0 * 1024.0); };
-  const double there =
-      static_cast<double>(::sysconf(_SC_PHYS_PAGES)) * static_cast<double>(::sysconf(_SC_PAGESIZE));
+  const auto there = static_cast<double>(base::usable_memory_bytes());
   const double bytes = static_cast<double>(model.layout().flat_size()) * sizeof(float);
   if (parameter_copies_min * bytes <= there) return {};
   const auto& largest = *std::ranges::max_element(model.layout().tensors(), {}, &engine::tensor_info::size);
-  return fail(error_code::bad_spec,
-              fmt::format("the parameters of the model take {:.1f} GiB, '{}' most of all, and a job has them "
-                          "at least {:.0f} times; this machine has {:.1f} GiB of memory: make layers smaller",
-                          gibibytes(bytes), largest.name, parameter_copies_min, gibibytes(there)));
+  return fail(
+      error_code::bad_spec,
+      fmt::format("the parameters of the model take {:.1f} GiB, '{}' most of all, and a job has them "
+                  "at least {:.0f} times; dlrun may use {:.1f} GiB of memory here: make layers smaller",
+                  gibibytes(bytes), largest.name, parameter_copies_min, gibibytes(there)));
 }
 
 /// The weights that training starts from. What is checked here is what roles read, whatever happens

@@ -9,8 +9,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include <vector>
 
 namespace dlrun::base {
 namespace {
@@ -45,6 +47,18 @@ protected:
 private:
   mode_t umask_;
 };
+
+/// A sync that was asked for: of what, and whether the file had its name by then.
+struct noted_sync {
+  std::filesystem::path what;
+  bool was_named = false;
+};
+/// Where fsync() below notes them for a test; null for none.
+struct noted_syncs {
+  std::filesystem::path file;
+  std::vector<noted_sync> all;
+};
+noted_syncs* noted_by_test = nullptr;
 
 TEST_P(output_file_test, a_new_file_has_the_permissions_that_the_umask_leaves) {
   for (const auto& [mask, mode] : {std::pair<mode_t, mode_t>{022, 0644}, {077, 0600}, {002, 0664}}) {
@@ -158,9 +172,31 @@ TEST(output_file, that_is_written_by_a_process_that_is_killed_leaves_nothing) {
   EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
 }
 
+TEST_P(output_file_test, the_name_of_a_file_is_synced_too) {
+  noted_syncs syncs{file, {}};
+  noted_by_test = &syncs;
+  const auto written = write(file, "x");
+  noted_by_test = nullptr;
+  ASSERT_TRUE(written);
+  ASSERT_EQ(syncs.all.size(), 2U);
+  EXPECT_FALSE(syncs.all.front().was_named) << "the bytes are on disk before they have the name";
+  EXPECT_EQ(syncs.all.back().what, std::filesystem::canonical(folder.path()));
+  EXPECT_TRUE(syncs.all.back().was_named);
+}
+
 INSTANTIATE_TEST_SUITE_P(unfinished, output_file_test,
                          testing::Values(output_file::unfinished::nameless_where_possible,
                                          output_file::unfinished::named));
 
 } // namespace
 } // namespace dlrun::base
+
+/// In place of the C library's, for all of this program.
+extern "C" int fsync(int fd) {
+  if (auto* const into = dlrun::base::noted_by_test) {
+    std::error_code ignored;
+    into->all.push_back({std::filesystem::read_symlink(fmt::format("/proc/self/fd/{}", fd), ignored),
+                         std::filesystem::exists(into->file, ignored)});
+  }
+  return static_cast<int>(::syscall(SYS_fsync, fd));
+}

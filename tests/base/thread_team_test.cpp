@@ -1,5 +1,7 @@
 #include "base/thread_team.hpp"
 
+#include "tests/base/no_threads.hpp"
+
 #include <atomic>
 #include <gtest/gtest.h>
 #include <latch>
@@ -17,6 +19,18 @@ TEST(thread_team, calls_the_body_once_for_each_number) {
       for (const auto& number : calls) ASSERT_EQ(number, 1) << threads << " threads, " << count << " numbers";
     }
   }
+}
+
+TEST(thread_team, makes_do_with_the_threads_that_there_are) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  const auto run_without_threads = [] {
+    test::take_threads_away();
+    thread_team team(4);
+    std::atomic<int> calls = 0;
+    team.for_each(100, [&](std::size_t) { ++calls; });
+    std::_Exit(calls == 100 ? 0 : 1);
+  };
+  EXPECT_EXIT(run_without_threads(), testing::ExitedWithCode(0), "");
 }
 
 TEST(thread_team, returns_when_all_calls_have) {

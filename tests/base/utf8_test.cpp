@@ -21,6 +21,9 @@ TEST(utf8, finds_the_first_wrong_byte) {
 TEST(printable, escapes_what_a_terminal_would_obey_and_cuts) {
   EXPECT_EQ(printable("a\nb\x1b\x7f\xff"), "a\\nb\\x1b\\x7f\\xff");
   EXPECT_EQ(printable("gr\xc3\xbcn"), "gr\xc3\xbcn");
+  EXPECT_EQ(printable("\xc2\x9b"
+                      "31m, 5\xc2\xa0m"),
+            "\\xc2\\x9b31m, 5\xc2\xa0m"); // U+009B is CSI
   EXPECT_EQ(printable("0123456789", 4), "0123...");
 }
 

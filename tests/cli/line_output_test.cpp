@@ -1,5 +1,8 @@
 #include "cli/line_output.hpp"
 
+#include "cli/secret_output.hpp"
+#include "cli/standard_streams.hpp"
+#include "tests/actors/full_disk.hpp"
 #include "tests/data/files.hpp"
 #include "tests/persistence/damage.hpp"
 
@@ -48,6 +51,27 @@ TEST_F(line_output_test, a_place_that_cannot_be_written_is_an_error_that_names_i
   ASSERT_FALSE(out);
   EXPECT_EQ(out.error().code, error_code::bad_usage);
   EXPECT_THAT(out.error().message, HasSubstr("no/out.csv"));
+}
+
+/// As in the log of a role, after a power cut.
+TEST(standard_streams, a_text_with_a_byte_of_value_0_is_printed_to_its_end) {
+  const test::temporary_folder folder;
+  const auto file = folder.path() / "out";
+  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> to{std::fopen(file.c_str(), "w"), &std::fclose};
+  const std::string text("one\0two\n", 8);
+  put(to.get(), text);
+  flush(to.get());
+  EXPECT_EQ(test::content_of(file), text);
+}
+
+TEST(secret_output, what_there_was_no_room_for_is_not_in_the_way_of_the_next_try) {
+  const test::temporary_folder folder;
+  const auto file = (folder.path() / "token").string();
+  const test::full_disk full{4};
+  const auto written = write_secret(file, "a secret", "the token");
+  ASSERT_FALSE(written);
+  EXPECT_EQ(written.error().code, error_code::system);
+  EXPECT_FALSE(std::filesystem::exists(file));
 }
 
 } // namespace

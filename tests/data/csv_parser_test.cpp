@@ -2,6 +2,7 @@
 
 #include "tests/data/files.hpp"
 
+#include <filesystem>
 #include <gmock/gmock.h>
 
 namespace dlrun::data {
@@ -93,6 +94,19 @@ TEST(csv_parser, names_the_line_of_what_is_wrong) {
 TEST(csv_parser, reads_lines_longer_than_its_buffer) {
   const std::string large(200'000, 'x');
   EXPECT_EQ(parse("\"" + large + "\"," + large + "\n1,2\n").cells, (lines{{large, large}, {"1", "2"}}));
+}
+
+TEST(csv_parser, a_file_that_is_shortened_while_it_is_read_ends_there) {
+  const test::temporary_folder folder;
+  std::string text;
+  for (int line = 0; line < 100'000; ++line) text += "1234,5678\n";
+  const auto file = folder.write("t.csv", test::text_bytes(text));
+  auto parser = csv_parser::open(file, ',').value();
+  ASSERT_TRUE(parser.next().value());
+  std::filesystem::resize_file(file, text.size() / 2);
+  std::size_t lines_read = 1;
+  while (parser.next().value()) ++lines_read;
+  EXPECT_EQ(lines_read, 50'000);
 }
 
 } // namespace

@@ -1,5 +1,7 @@
 #include "inference/compute_in_order.hpp"
 
+#include "tests/base/no_threads.hpp"
+
 #include <algorithm>
 #include <atomic>
 #include <gtest/gtest.h>
@@ -28,6 +30,15 @@ TEST(compute_in_order, takes_every_result_once_in_order) {
       ASSERT_EQ(taken.size(), count);
       EXPECT_TRUE(std::ranges::is_sorted(taken));
     }
+}
+
+TEST(compute_in_order, makes_do_with_the_threads_that_there_are) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  const auto run_without_threads = [] {
+    test::take_threads_away();
+    std::_Exit(taken_from(1000, 7).size() == 1000 ? 0 : 1);
+  };
+  EXPECT_EXIT(run_without_threads(), testing::ExitedWithCode(0), "");
 }
 
 TEST(compute_in_order, each_thread_works_on_one_at_a_time) {

@@ -146,6 +146,20 @@ TEST_F(folder_journal_test, takes_no_more_writes_after_one_failed) {
   EXPECT_EQ(owner->contents(), (entries{{"a", "1"}}));
 }
 
+TEST_F(folder_journal_test, an_owner_that_was_fenced_while_it_could_not_open_again_writes_nothing) {
+  const auto owner = folder_journal::open(options(1)).value();
+  ASSERT_TRUE(put(*owner, "a", "1"));
+  files->set_free_bytes(10);
+  EXPECT_EQ(put(*owner, "a", std::string(1000, 'x')).error().code, error_code::disk_full);
+  files->set_free_bytes(std::nullopt);
+  files->fail(test::faulty_file_system::operation::read, "/log/MANIFEST"); // closed, and does not open
+  EXPECT_EQ(put(*owner, "a", "2").error().code, error_code::system);
+  files->fail(test::faulty_file_system::operation::read, "");
+  ASSERT_TRUE(put(*folder_journal::open(options(2)).value(), "a", "3"));
+  for (int trial = 0; trial < 3; ++trial) EXPECT_FALSE(put(*owner, "a", "4")) << trial;
+  EXPECT_EQ(folder_journal::open(options(3)).value()->contents(), (entries{{"a", "3"}}));
+}
+
 TEST_F(folder_journal_test, a_full_disk_is_said_to_be_full) {
   const auto owner = folder_journal::open(options(1)).value();
   files->set_free_bytes(10);

@@ -1,7 +1,11 @@
 // A full disk, a read-only one, errors of reads, writes and syncs, quotas.
+#include "persistence/database.hpp"
 #include "persistence/shard_store.hpp"
 
 #include "tests/persistence/store_fixture.hpp"
+
+#include <filesystem>
+#include <rocksdb/write_batch.h>
 
 namespace dlrun::persistence {
 namespace {
@@ -67,6 +71,49 @@ TEST_F(storage_faults, an_error_of_a_write_is_told_and_can_be_tried_again) {
     ASSERT_TRUE(append(*store, end, end + 6)) << part;
     EXPECT_TRUE(holds_all(*store, 0, end + 6));
   }
+}
+
+TEST_F(storage_faults, who_was_fenced_while_it_could_not_open_again_stays_fenced) {
+  auto store = shard_store::open(options()).value();
+  ASSERT_TRUE(append(*store, 0, 4));
+  files->fail(operation::write, "/log/");
+  EXPECT_EQ(append(*store, 4, 5).error().code, error_code::system);
+  files->fail(operation::write, "");
+  files->fail(operation::read, "/log/MANIFEST"); // its database is closed, and does not open
+  EXPECT_EQ(append(*store, 4, 5).error().code, error_code::system);
+  files->fail(operation::read, "");
+  ASSERT_TRUE(append(*shard_store::open(options(2)).value(), 4, 6));
+  for (int trial = 0; trial < 3; ++trial) {
+    EXPECT_EQ(append(*store, 4, 5).error().code, error_code::fenced) << trial;
+    EXPECT_EQ(store->drop_below({2}).error().code, error_code::fenced) << trial;
+    EXPECT_EQ(store->renew_identity().error().code, error_code::fenced) << trial;
+  }
+  store.reset();
+  store = shard_store::open(options(3)).value();
+  EXPECT_EQ(store->found().log_end, step_id{6});
+  EXPECT_TRUE(holds_all(*store, 0, 6));
+}
+
+TEST_F(storage_faults, a_database_that_could_not_be_marked_is_not_open_again) {
+  std::filesystem::create_directories(directory());
+  const auto opened =
+      database::open({.directory = directory() + "/log", .files = files, .create = true, .way_out = ""})
+          .value();
+  const auto write = [&] {
+    rocksdb::WriteBatch batch;
+    batch.Put(opened->handle(table::facts), "key", "value");
+    return opened->write(batch, false);
+  };
+  files->fail(operation::write, "/log/");
+  ASSERT_FALSE(write());
+  files->fail(operation::write, "");
+  files->fail(operation::rename, "MANIFEST_BYTES");
+  ASSERT_FALSE(opened->recover());
+  EXPECT_TRUE(opened->broken());
+  files->fail(operation::rename, "");
+  ASSERT_TRUE(opened->recover());
+  EXPECT_FALSE(opened->broken());
+  EXPECT_TRUE(write());
 }
 
 TEST_F(storage_faults, after_a_sync_failed_nothing_is_taken_until_the_store_is_opened_again) {

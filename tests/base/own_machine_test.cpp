@@ -1,0 +1,51 @@
+#include "base/own_machine.hpp"
+
+#include "tests/data/files.hpp"
+
+#include <fstream>
+#include <gtest/gtest.h>
+
+namespace dlrun::base {
+namespace {
+
+class cgroup_memory : public testing::Test {
+protected:
+  void limit(const std::string& file, const std::string& text) const {
+    std::filesystem::create_directories((folder.path() / file).parent_path());
+    std::ofstream(folder.path() / file) << text << "\n";
+  }
+  std::optional<std::uint64_t> of(std::string_view cgroups) const {
+    return detail::cgroup_memory_bytes(cgroups, folder.path());
+  }
+
+  test::temporary_folder folder;
+};
+
+TEST_F(cgroup_memory, is_the_least_that_one_of_v2_or_one_around_it_allows) {
+  limit("slice/memory.max", "4000");
+  limit("slice/job/memory.max", "max");
+  EXPECT_EQ(of("0::/slice/job\n"), 4000U);
+  limit("slice/job/memory.max", "3000");
+  EXPECT_EQ(of("0::/slice/job\n"), 3000U);
+  limit("memory.max", "2000"); // as a container sees its own
+  EXPECT_EQ(of("0::/slice/job\n"), 2000U);
+  EXPECT_EQ(of("0::/\n"), 2000U);
+}
+
+TEST_F(cgroup_memory, of_v1_is_that_of_the_controller_of_memory) {
+  limit("memory/batch/7/memory.limit_in_bytes", "5000");
+  limit("cpu/batch/7/memory.limit_in_bytes", "1");
+  EXPECT_EQ(of("3:cpu,cpuacct:/batch/7\n2:hugetlb,memory:/batch/7\n0::/\n"), 5000U);
+  EXPECT_EQ(of("3:memory_of_another_kind:/batch/7\n"), std::nullopt);
+}
+
+TEST_F(cgroup_memory, is_not_limited_where_nothing_says_so) {
+  limit("slice/memory.max", "max");
+  for (const auto* cgroups : {"0::/slice\n", "0::/gone\n", "0::/../outside\n", "no line of it", ""})
+    EXPECT_EQ(of(cgroups), std::nullopt) << cgroups;
+}
+
+TEST(usable_memory, is_something) { EXPECT_GT(usable_memory_bytes(), std::uint64_t{1} << 20); }
+
+} // namespace
+} // namespace dlrun::base
