@@ -1,6 +1,6 @@
 """Copies behind a slow link: they are kept, whoever asked for them, and what they cost is measured and told."""
 
-import hosts_case
+import small_data
 from bench_case import main
 from copies_case import copies
 from dlrun_job import wait_until
@@ -48,7 +48,8 @@ class a_slow_link(copies):
         for part in ("the copy of ps_shard 0 costs much", "MB a step", "It is kept", "durability.log: snapshots"):
             self.assertIn(part, event["text"])
         self.assertGreaterEqual(max(event["values"]["waited"], event["values"]["busy"] / 5), 0.1)
-        self.assertGreater(copy["bytes_per_step"], 4 * WIDTH * hosts_case.small_data.SIDE**2)
+        # Two records of the four steps or more that are measured may not have come yet.
+        self.assertGreater(copy["bytes_per_step"], 4 * WIDTH * small_data.SIDE**2 / 2)
         _, told, _ = job.ask("status")
         self.assertRegex(told, r"copy of ps_shard 0: \d+ steps behind; .* MB/s.*: that is much")
         for verb in ("status", "explain"):
