@@ -3,6 +3,7 @@
 #include "cli/explanation.hpp"
 #include "cli/line_tail.hpp"
 #include "cli/root_request.hpp"
+#include "cli/told_copies.hpp"
 #include "cli/verbs.hpp"
 #include "job/run_layout.hpp"
 #include "runtime/kept_stores.hpp"
@@ -58,22 +59,26 @@ nlohmann::ordered_json store_entry(std::uint64_t index, const nlohmann::ordered_
   return entry;
 }
 
-/// What the root of a run that goes on says; nothing when there is none.
-std::optional<nlohmann::ordered_json> stores_of_root(const std::filesystem::path& run_dir) {
+/// What the root of a run that goes on says; null when there is none.
+nlohmann::ordered_json status_of_root(const std::filesystem::path& run_dir) {
   const auto answer = ask_root(run_dir, "status");
-  const auto status = answer ? nlohmann::ordered_json::parse(*answer, nullptr, false) : nullptr;
-  if (!status.is_object()) return std::nullopt;
+  auto status = answer ? nlohmann::ordered_json::parse(*answer, nullptr, false) : nullptr;
+  return status.is_object() ? std::move(status) : nullptr;
+}
+
+nlohmann::ordered_json stores_in(const nlohmann::ordered_json& status) {
   auto all = nlohmann::ordered_json::array();
   for (const auto& role : status.value("roles", nlohmann::ordered_json::array()))
     if (role.contains("store")) {
       all.push_back(store_entry(role.value("index", 0U), role["store"]));
       if (role.value("role", "") == "keeper") all.back()["copy"] = role.value("state", "?");
+      if (role.contains("copy")) all.back()["behind"] = role["copy"].value("behind", std::uint64_t{0});
     }
   return all;
 }
 
-told_stores stores_of(const std::filesystem::path& run_dir) {
-  if (auto running = stores_of_root(run_dir)) return *running;
+told_stores stores_of(const std::filesystem::path& run_dir, const nlohmann::ordered_json& status) {
+  if (!status.is_null()) return stores_in(status);
   const auto kept = runtime::kept_stores(run_dir);
   if (!kept) return tl::unexpected(kept.error());
   auto all = nlohmann::ordered_json::array();
@@ -90,11 +95,14 @@ std::string words_of(const nlohmann::ordered_json& versions) {
   return base::to_string(all);
 }
 
-/// "ps_shard 1", or of the store of its keeper "ps_shard 1, copy (whole)".
+/// "ps_shard 1", or of the store of its keeper "ps_shard 1, copy (whole)", where it lacks some also
+/// "ps_shard 1, copy (whole, 2 behind)".
 std::string name_of(const nlohmann::ordered_json& store) {
   const auto shard = fmt::format("ps_shard {}", store.at("ps_shard").get<std::uint64_t>());
   if (!store.contains("copy")) return shard;
-  return fmt::format("{}, copy ({})", shard, store.at("copy").get<std::string>());
+  const auto behind = store.value("behind", std::uint64_t{0});
+  return fmt::format("{}, copy ({}{})", shard, store.at("copy").get<std::string>(),
+                     behind > 0 ? fmt::format(", {} behind", behind) : "");
 }
 
 void show_stores(const told_stores& stores) {
@@ -119,7 +127,8 @@ void show_stores(const told_stores& stores) {
 
 // ---- all of it
 
-void show_json(const explanation& told, bool hosts, const told_stores& stores) {
+void show_json(const explanation& told, bool hosts, const told_stores& stores,
+               const nlohmann::ordered_json& status) {
   auto all = nlohmann::ordered_json::array();
   for (const auto& role : told.roles()) all.push_back(to_json(role));
   nlohmann::ordered_json shown{{"hosts", hosts}, {"roles", std::move(all)}};
@@ -133,6 +142,10 @@ void show_json(const explanation& told, bool hosts, const told_stores& stores) {
     shown["stores"] = *stores;
   else
     shown["stores_unknown"] = stores.error().message;
+  if (status.contains("hosts"))
+    for (const auto& host : status["hosts"])
+      if (host.contains("loses"))
+        shown["losses"].push_back({{"host", host["name"]}, {"loses", host["loses"]}});
   say(stdout, "{}\n", shown.dump());
 }
 
@@ -162,9 +175,10 @@ int explain(const explain_options& options) {
   const auto hosts = has_hosts(told, *folder);
   if (!hosts) return complain(hosts.error());
   const auto roles = told.roles();
-  const auto stores = stores_of(*folder);
+  const auto status = status_of_root(*folder);
+  const auto stores = stores_of(*folder, status);
   if (options.json) {
-    show_json(told, *hosts, stores);
+    show_json(told, *hosts, stores, status);
     return 0;
   }
   if (!*hosts) {
@@ -181,6 +195,7 @@ int explain(const explain_options& options) {
   for (const auto& one : told.avoided_gpus())
     say(stdout, "GPU {} of host {} is avoided since {}: {}\n", one.gpu, one.host, one.since, one.reason);
   show_stores(stores);
+  for (const auto& line : tell_losses(status)) say(stdout, "{}\n", line);
   return 0;
 }
 

@@ -1,6 +1,7 @@
 #include "actors/agent/drain_stage.hpp"
 #include "cli/complain.hpp"
 #include "cli/root_request.hpp"
+#include "cli/told_copies.hpp"
 #include "cli/verbs.hpp"
 #include "job/run_layout.hpp"
 #include "runtime/missing_stores.hpp"
@@ -29,19 +30,7 @@ result<std::string> status_from_report(const std::filesystem::path& run_dir) {
       .dump();
 }
 
-/// "ps_shard 1 on gamma (whole)" of each keeper.
-std::vector<std::string> copies_in(const nlohmann::json& status) {
-  std::vector<std::string> all;
-  for (const auto& role : status["roles"]) {
-    if (role.value("role", "?") != "keeper") continue;
-    const auto host = role.contains("store") ? role["store"].value("host", "?") : "no other host yet";
-    all.push_back(
-        fmt::format("ps_shard {} on {} ({})", role.value("index", 0), host, role.value("state", "?")));
-  }
-  return all;
-}
-
-void print_progress(const nlohmann::json& status) {
+void print_progress(const nlohmann::ordered_json& status) {
   const auto waits_for = status.value("waits_for", "");
   say(stdout, "{}: {}", status.value("job", "?"), status.value("status", "?"));
   if (!waits_for.empty()) return say(stdout, " for {}\n", waits_for);
@@ -51,7 +40,7 @@ void print_progress(const nlohmann::json& status) {
   say(stdout, "\n");
 }
 
-void print_table(const nlohmann::json& status) {
+void print_table(const nlohmann::ordered_json& status) {
   print_progress(status);
   if (status.contains("workers")) {
     const auto& workers = status["workers"];
@@ -75,8 +64,8 @@ void print_table(const nlohmann::json& status) {
         say(stdout, "{}: another host that joins, or 'dlrun drain --undo', brings them back\n",
             agent::no_copies_while_drained(host.value("name", "?")));
   }
-  if (const auto copies = copies_in(status); !copies.empty())
-    say(stdout, "copies: {}\n", fmt::format("{}", fmt::join(copies, ", ")));
+  for (const auto& line : tell_copies(status)) say(stdout, "{}\n", line);
+  for (const auto& line : tell_losses(status)) say(stdout, "{}\n", line);
   if (status.contains("avoided_gpus"))
     for (const auto& one : status["avoided_gpus"])
       say(stdout, "GPU {} of host {} is avoided: {}\n", one.value("gpu", 0), one.value("host", "?"),
@@ -105,7 +94,7 @@ int status(const status_options& options) {
   if (options.json)
     say(stdout, "{}\n", *answer);
   else
-    print_table(nlohmann::json::parse(*answer));
+    print_table(nlohmann::ordered_json::parse(*answer));
   return 0;
 }
 

@@ -155,6 +155,7 @@ void visit(Visitor& v, T& d) requires std::is_same_v<std::remove_const_t<T>, dur
   v.field("log", d.log);
   v.field("sync", d.sync);
   v.field("replicas", d.replicas);
+  v.field("copies_waited_seconds", d.copies_waited_seconds);
 }
 
 template <class Visitor, class T>
@@ -232,6 +233,7 @@ void visit(Visitor& v, T& r) requires std::is_same_v<std::remove_const_t<T>, rep
   v.field("durability", r.durability);
   v.field("bytes_logged", r.bytes_logged);
   v.field("bytes_snapshotted", r.bytes_snapshotted);
+  v.field("bytes_copied", r.bytes_copied);
   v.field("versions", r.versions);
   v.field("host", r.host);
 }

@@ -16,6 +16,7 @@ using protocol::role_kind;
 using labels = std::vector<ClientMetric::Label>;
 
 constexpr double microseconds_a_second = 1e6;
+constexpr double permille = 1e3;
 constexpr std::array restartable{role_kind::coordinator, role_kind::ps_shard, role_kind::worker,
                                  role_kind::keeper};
 
@@ -139,6 +140,7 @@ std::vector<MetricFamily> run_metrics::collect() const {
   collect_validation(all);
   collect_roles(all);
   collect_speeds(all);
+  collect_copies(all);
   collect_stall(all);
   collect_losses(all);
   return all;
@@ -218,6 +220,37 @@ void run_metrics::collect_speeds(families& all) const {
   all.push_back(family("dlrun_worker_slots_per_second",
                        "Slots that a worker computes in a second of computing.", MetricType::Gauge,
                        std::move(speeds)));
+}
+
+/// Of a job of several hosts.
+void run_metrics::collect_copies(families& all) const {
+  std::vector<ClientMetric> whole, behind, rate, busy, waited, safe;
+  for (const auto& role : now_.roles) {
+    if (role.role.kind != role_kind::keeper) continue;
+    const labels shard{{"index", std::to_string(role.role.index)}};
+    whole.push_back(gauge(role.state == "whole" ? 1 : 0, shard));
+    if (!role.copy) continue;
+    behind.push_back(gauge(static_cast<double>(role.copy->behind), shard));
+    const auto& cost = role.copy->cost;
+    if (cost.steps == 0) continue;
+    rate.push_back(gauge(static_cast<double>(cost.bytes_per_second), shard));
+    busy.push_back(gauge(cost.busy_permille / permille, shard));
+    waited.push_back(gauge(cost.waited_permille / permille, shard));
+  }
+  for (const auto& host : now_.hosts)
+    if (host.state == "there") safe.push_back(gauge(host.loses.empty() ? 1 : 0, {{"host", host.name}}));
+  const auto add = [&](const char* name, const char* help, std::vector<ClientMetric> metrics) {
+    if (!metrics.empty()) all.push_back(family(name, help, MetricType::Gauge, std::move(metrics)));
+  };
+  add("dlrun_copy_whole", "1 while the copy of a PS shard holds all that was committed.", std::move(whole));
+  add("dlrun_copy_behind_steps", "Versions that the PS shard has made and its copy lacks.",
+      std::move(behind));
+  add("dlrun_copy_bytes_per_second", "At which the copy was sent, while it was.", std::move(rate));
+  add("dlrun_copy_busy_ratio", "Part of the time in which the copy was being sent.", std::move(busy));
+  add("dlrun_copy_waited_ratio", "Part of the time in which the next version waited for the copy alone.",
+      std::move(waited));
+  add("dlrun_host_may_be_lost", "1 while nothing committed would be lost with that host and its disk.",
+      std::move(safe));
 }
 
 ClientMetric run_metrics::metric_of(const durations& times, role_kind kind) {

@@ -52,6 +52,7 @@ private:
   void collect_validation(families& all) const;
   void collect_roles(families& all) const;
   void collect_speeds(families& all) const;
+  void collect_copies(families& all) const;
   void collect_stall(families& all) const;
   void collect_losses(families& all) const;
   static prometheus::ClientMetric metric_of(const durations& times, protocol::role_kind kind);

@@ -26,7 +26,8 @@ std::string why_two(const spec::JobSpec& spec, std::size_t hosts, std::uint64_t 
                                : std::string{"each snapshot"};
   return fmt::format(
       "the job begins with {} hosts, so each PS shard's store has a copy on another one, which "
-      "is sent {} (the link was not measured); a host that is lost with its disk costs {}",
+      "is sent {} (what its link makes of that is measured while it trains); a host that is lost with its "
+      "disk costs {}",
       hosts, sent, cost_with_copies(spec.durability().log()));
 }
 
@@ -60,6 +61,12 @@ replicas_choice choose_replicas(const spec::JobSpec& spec, std::size_t hosts, st
 
 replicas_choice choose_replicas(const prepared_job& job, std::size_t hosts) {
   return choose_replicas(job.spec, hosts, job.parameter_count * sizeof(float));
+}
+
+std::string tell_copy_cost(const dlrun::report& so_far) {
+  if (so_far.durability.replicas < 2 || so_far.wall_seconds <= 0) return "";
+  return fmt::format("; so far steps have waited for copies {:.0f} % of the time",
+                     100 * so_far.durability.copies_waited_seconds / so_far.wall_seconds);
 }
 
 void set_replicas(const replicas_choice& choice, prepared_job& job) {

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <dlrun/report.hpp>
 #include <string>
 
 namespace dlrun::runtime {
@@ -28,6 +29,10 @@ std::uint32_t replicas_on(const spec::JobSpec& spec, std::size_t hosts);
 /// @param hosts as hosts_at_least(). bytes_per_step: of the record of a step, in all PS shards
 replicas_choice choose_replicas(const spec::JobSpec& spec, std::size_t hosts, std::uint64_t bytes_per_step);
 replicas_choice choose_replicas(const prepared_job& job, std::size_t hosts);
+
+/// Pure. "; ..." for the reason of `auto`: how much of the time steps have waited for copies, by
+/// the report of the starts before; "" where they had none.
+std::string tell_copy_cost(const dlrun::report& so_far);
 
 /// From here on the specification says the number. What is written down of the run keeps `auto`,
 /// since its next start may have other hosts.

@@ -213,10 +213,13 @@ struct wish {
   bool gathers = false;                      ///< nothing is trained (R38)
 };
 
-/// What durability.replicas is for these hosts; `auto` says where it was another number before.
+/// What durability.replicas is for these hosts; `auto` says where it was another number before, and
+/// what the copies have cost.
 replicas_choice choose_replicas_again(const prepared_job& job, const wish& wanted, std::uint32_t before) {
   auto choice = choose_replicas(job, hosts_at_least(wanted.hosts));
-  if (choice.is_auto && choice.replicas != before) choice.reason += fmt::format("; before it was {}", before);
+  if (!choice.is_auto) return choice;
+  if (choice.replicas != before) choice.reason += fmt::format("; before it was {}", before);
+  if (const auto so_far = dlrun::read_report(wanted.report)) choice.reason += tell_copy_cost(*so_far);
   return choice;
 }
 

@@ -2,6 +2,7 @@
 
 #include "actors/agent/event_json.hpp"
 #include "actors/agent/host_agent_core.hpp"
+#include "actors/agent/host_losses.hpp"
 #include "actors/agent/posted_events.hpp"
 #include "actors/common/ask.hpp"
 #include "base/atomic_file.hpp"
@@ -44,10 +45,10 @@ agent_core_config core_config(const agent_arguments& arguments) {
 }
 
 /// The root's first.
-std::vector<host_view> hosts_of(const agent_arguments& arguments) {
+std::vector<host_view> hosts_of(const agent_arguments& arguments, const std::vector<role_view>& shown) {
   if (!arguments.hosts) return {};
-  std::vector<host_view> all{{arguments.hosts->roles().root(), "there"}};
   const auto& roles = arguments.hosts->roles();
+  std::vector<host_view> all{{roles.root(), "there"}};
   for (const auto& [host, state] : roles.roster().states()) {
     host_view view{
         .name = host, .state = std::string{to_string(state)}, .address = roles.joining().address_of(host)};
@@ -60,6 +61,7 @@ std::vector<host_view> hosts_of(const agent_arguments& arguments) {
     }
     all.push_back(std::move(view));
   }
+  for (auto& view : all) view.loses = lost_with(view.name, roles.root(), shown, roles.places());
   return all;
 }
 
@@ -306,9 +308,10 @@ void agent_state::show() {
                         .stall = stalls_.view(core_.book().reports().step(), arguments_.now()),
                         .workers = core_.book().workers(),
                         .roles = core_.book().views(),
-                        .hosts = hosts_of(arguments_),
+                        .hosts = {},
                         .avoided_gpus = core_.book().avoided_gpus(),
                         .started_us = common::to_us(arguments_.job->started)};
+  snapshot.hosts = hosts_of(arguments_, snapshot.roles);
   if (const auto& metrics = core_.book().reports().metrics())
     snapshot.train =
         progress_of(*metrics, arguments_.job->model->metrics(), core_.book().reports().metrics_step());

@@ -23,6 +23,7 @@ bool copy_board::hear(const protocol::heartbeat& beat, const managed_roles& role
   if (beat.role.kind != role_kind::ps_shard) return false;
   const auto& said = beat.copy;
   if (!said.is_known) return false;
+  said_[shard] = said;
   counted_[shard] = said.counted;
   const auto runs = keeper_of(shard, roles);
   return runs && said.counted == *runs && std::exchange(whole_[shard], *runs) != *runs;
@@ -84,7 +85,10 @@ std::vector<role_view> copy_board::shown(std::vector<role_view> all, const manag
   for (auto& view : all) {
     if (view.role.kind != role_kind::keeper) continue;
     const auto copy = find({view.role.index}, roles);
-    if (copy && copy->is_whole) view.state = "whole";
+    if (!copy) continue;
+    if (copy->is_whole) view.state = "whole";
+    const auto said = said_.find({view.role.index});
+    if (said != said_.end() && said->second.keeper == copy->keeper) view.copy = said->second;
   }
   return all;
 }

@@ -43,7 +43,7 @@ public:
   /// The PS shard says that its keeper, which counts, is silent. True once a start of the keeper,
   /// which is to be ended.
   bool is_to_end(const protocol::heartbeat& beat, const managed_roles& roles);
-  /// Of a keeper whose copy is whole `all` says that.
+  /// Of a keeper whose copy is whole `all` says that; and of each what its PS shard says of it.
   std::vector<role_view> shown(std::vector<role_view> all, const managed_roles& roles) const;
 
 private:
@@ -52,7 +52,8 @@ private:
     protocol::endpoint at;
   };
   std::map<ps_shard_id, keeper> keepers_;
-  std::map<ps_shard_id, dlrun::incarnation> counted_;  ///< by any start of the PS shard
+  std::map<ps_shard_id, protocol::copy_word> said_;    ///< by any start of the PS shard
+  std::map<ps_shard_id, dlrun::incarnation> counted_;  ///< the same
   std::map<ps_shard_id, dlrun::incarnation> whole_;    ///< starts of which hear() said so
   std::map<ps_shard_id, dlrun::incarnation> given_up_; ///< starts that run, or were over last
 };

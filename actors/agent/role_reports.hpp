@@ -22,6 +22,8 @@ struct role_view {
   protocol::version_set restorable{}; ///< from it
   bool is_leaving = false;            ///< it was asked to, and has not heard otherwise
   std::uint64_t progress = 0;         ///< of a PS shard that is to move: another number when it gets on
+  /// Of a keeper: what the PS shard says of its copy, once it has heard of that.
+  std::optional<protocol::copy_word> copy{};
 };
 
 /// Pure: the newest word of each role, for `dlrun status`, the display and who watches them.

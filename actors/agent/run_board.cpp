@@ -48,6 +48,20 @@ std::optional<training_progress> training_from_json(const nlohmann::ordered_json
   return read;
 }
 
+/// What the last steps cost where that was measured.
+nlohmann::ordered_json to_json(const protocol::copy_word& copy) {
+  nlohmann::ordered_json out{{"behind", copy.behind}};
+  const auto& cost = copy.cost;
+  if (cost.steps == 0) return out;
+  out["bytes_per_step"] = cost.bytes_per_step;
+  out["bytes_per_second"] = cost.bytes_per_second;
+  out["step_ms"] = static_cast<double>(cost.step_us) / 1e3;
+  out["busy"] = cost.busy_permille / 1e3;
+  out["waited"] = cost.waited_permille / 1e3;
+  out["slow"] = cost.is_slow;
+  return out;
+}
+
 nlohmann::ordered_json to_json(const role_view& role) {
   nlohmann::ordered_json out{{"role", protocol::to_string(role.role.kind)},
                              {"index", role.role.index},
@@ -55,6 +69,7 @@ nlohmann::ordered_json to_json(const role_view& role) {
                              {"incarnation", role.incarnation.value},
                              {"state", role.state}};
   if (role.store.identity != 0) out["store"] = store_to_json(role.store, role.restorable);
+  if (role.copy) out["copy"] = to_json(*role.copy);
   if (role.role.kind != protocol::role_kind::worker) return out;
   out["slots"] = role.slots;
   out["slots_per_second"] = role.slots_per_second;
@@ -102,6 +117,7 @@ std::string to_json(const run_snapshot& snapshot) {
   for (const auto& host : snapshot.hosts) {
     out["hosts"].push_back({{"name", host.name}, {"state", host.state}});
     if (host.without_copies) out["hosts"].back()["without_copies"] = true;
+    if (!host.loses.empty()) out["hosts"].back()["loses"] = host.loses;
     if (host.waits_for.empty()) continue;
     out["hosts"].back()["waits_for"] = host.waits_for;
     out["hosts"].back()["needs_a_host"] = host.needs_a_host;

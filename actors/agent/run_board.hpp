@@ -36,6 +36,8 @@ struct host_view {
   bool needs_a_host = false;   ///< that gets no further before another host is there
   bool without_copies = false; ///< while it is drained: no other host is in use for copies
   std::string address{};       ///< number, of the agent that came last; "": none has
+  /// What would be lost with it and its disk now, for people; "": nothing that was committed.
+  std::string loses{};
 };
 
 /// State of a run at one moment.
@@ -59,10 +61,12 @@ struct run_snapshot {
 /// steps, train (step_loss, epoch, loss, each metric; null before the first step), stall (role,
 /// index, host, phase, slot, seconds, text; null while steps are made), workers (wanted, present,
 /// leaving), roles (role, index, pid, incarnation, state; of a worker slots and slots_per_second
-/// too; of a PS shard that has one, store: host, identity, versions that it can restore, floor); of
-/// a job that may have several hosts, hosts (name, state; of one that is drained waits_for and
-/// needs_a_host too, and without_copies where that is true); avoided_gpus (gpu, host, reason),
-/// where there are some.
+/// too; of a PS shard that has one, store: host, identity, versions that it can restore, floor; of
+/// a keeper whose PS shard has heard of it, copy: behind, and once it was measured bytes_per_step,
+/// bytes_per_second, step_ms, busy, waited, slow); of a job that may have several hosts, hosts
+/// (name, state; of one that is drained waits_for and needs_a_host too, and without_copies where
+/// that is true; loses where something is lost with it); avoided_gpus (gpu, host, reason), where
+/// there are some.
 std::string to_json(const run_snapshot& snapshot);
 /// That of a PS shard: host, identity, versions ([first, last] of each run), floor.
 nlohmann::ordered_json store_to_json(const protocol::store_standing& store,

@@ -47,6 +47,8 @@ std::string encode(const protocol::start_tally& tally) {
   message.set_slots_computed(tally.slots_computed);
   message.set_bytes_logged(tally.bytes_logged);
   message.set_bytes_snapshotted(tally.bytes_snapshotted);
+  message.set_bytes_copied(tally.bytes_copied);
+  message.set_copy_waited_us(tally.copy_waited_us);
   return message.SerializeAsString();
 }
 
@@ -67,6 +69,8 @@ std::optional<protocol::start_tally> tally_from(const std::string& key, const st
   tally.slots_computed = message.slots_computed();
   tally.bytes_logged = message.bytes_logged();
   tally.bytes_snapshotted = message.bytes_snapshotted();
+  tally.bytes_copied = message.bytes_copied();
+  tally.copy_waited_us = message.copy_waited_us();
   return tally;
 }
 
@@ -142,10 +146,15 @@ std::vector<dlrun::rewind> run_tallies::rewinds() const {
 
 run_totals run_tallies::totals() const {
   run_totals sums;
+  std::map<protocol::role_name, std::uint64_t> waited;
   for (const auto& [start, tally] : tallies_) {
     sums.slots_computed += tally.slots_computed;
     sums.bytes_logged += tally.bytes_logged;
     sums.bytes_snapshotted += tally.bytes_snapshotted;
+    sums.bytes_copied += tally.bytes_copied;
+    auto& of_role = waited[tally.role];
+    of_role += tally.copy_waited_us;
+    sums.copy_waited_us = std::max(sums.copy_waited_us, of_role);
   }
   return sums;
 }

@@ -27,7 +27,8 @@ struct earlier_starts {
 /// Sums over all starts of all roles.
 struct run_totals {
   std::uint64_t slots_computed = 0; ///< 0 = not known
-  std::uint64_t bytes_logged = 0, bytes_snapshotted = 0;
+  std::uint64_t bytes_logged = 0, bytes_snapshotted = 0, bytes_copied = 0;
+  std::uint64_t copy_waited_us = 0; ///< of the PS shard that waited longest
 };
 
 /// Kept in the journal beside what the cores need; nothing but the report depends on it, so it is

@@ -142,7 +142,9 @@ protocol::training_progress data_dispatcher_core::progress() const {
     message.tallies.push_back({.role = protocol::ps_shard_role(shard),
                                .incarnation = status.self.incarnation,
                                .bytes_logged = status.bytes_logged,
-                               .bytes_snapshotted = status.bytes_snapshotted});
+                               .bytes_snapshotted = status.bytes_snapshotted,
+                               .bytes_copied = status.bytes_copied,
+                               .copy_waited_us = status.copy_waited_us});
   }
   return message;
 }

@@ -6,6 +6,25 @@
 
 namespace dlrun::protocol {
 
+/// What a copy takes, as its PS shard measured it over the last steps.
+struct copy_figures {
+  std::uint64_t steps = 0; ///< that were measured; 0: none yet
+  std::uint64_t step_us = 0;
+  std::uint64_t bytes_per_step = 0;
+  std::uint64_t bytes_per_second = 0; ///< while some of it was on its way
+  std::uint32_t busy_permille = 0;    ///< of the time: some of it was on its way
+  std::uint32_t waited_permille = 0;  ///< of the time: the next version lacked nothing but the copy
+  bool is_slow = false;               ///< by that
+
+  bool operator==(const copy_figures&) const = default;
+
+  template <class Inspector>
+  friend auto inspect(Inspector& f, copy_figures& x) {
+    return f(x.steps, x.step_us, x.bytes_per_step, x.bytes_per_second, x.busy_permille, x.waited_permille,
+             x.is_slow);
+  }
+};
+
 /// What a PS shard says of the copy of its store; and a keeper, once it has opened that: in
 /// `keeper` to `floor`, what it holds.
 struct copy_word {
@@ -19,13 +38,17 @@ struct copy_word {
   version_id floor{};
   bool is_moving = false;     ///< it has heard that it is to move, and ends by itself (R37)
   std::uint64_t progress = 0; ///< another number: it trains, or what it waits for before that gets on
+  std::uint64_t behind = 0;   ///< of a PS shard, as is the rest: versions that it has made and `keeper` lacks
+  copy_figures cost{};
+  /// Since its start: what copies have taken, and for how long steps waited for them.
+  std::uint64_t bytes_copied = 0, waited_us = 0;
 
   bool operator==(const copy_word&) const = default;
 
   template <class Inspector>
   friend auto inspect(Inspector& f, copy_word& x) {
     return f(x.is_known, x.counted, x.is_silent, x.keeper, x.timeline, x.end, x.floor, x.is_moving,
-             x.progress);
+             x.progress, x.behind, x.cost, x.bytes_copied, x.waited_us);
   }
 };
 

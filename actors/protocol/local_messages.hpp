@@ -55,12 +55,14 @@ struct start_tally {
   dlrun::incarnation incarnation;
   std::uint64_t slots_computed = 0;                      ///< of a worker; repeated and lost ones included
   std::uint64_t bytes_logged = 0, bytes_snapshotted = 0; ///< of a PS shard
+  std::uint64_t bytes_copied = 0, copy_waited_us = 0;    ///< the same
 
   bool operator==(const start_tally&) const = default;
 
   template <class Inspector>
   friend auto inspect(Inspector& f, start_tally& x) {
-    return f(x.role, x.incarnation, x.slots_computed, x.bytes_logged, x.bytes_snapshotted);
+    return f(x.role, x.incarnation, x.slots_computed, x.bytes_logged, x.bytes_snapshotted, x.bytes_copied,
+             x.copy_waited_us);
   }
 };
 /// Dispatcher -> coordinator, periodic and before training_finished: what the report is made of.

@@ -116,6 +116,8 @@ struct shard_status {
   std::uint64_t probe = 0; ///< of the probe that this answers, 0 = none
   /// Payload written to its log and its snapshots since its start.
   std::uint64_t bytes_logged = 0, bytes_snapshotted = 0;
+  /// As in copy_word.
+  std::uint64_t bytes_copied = 0, copy_waited_us = 0;
   step_time_quantiles step_times{};
   store_standing store{};
 
@@ -123,7 +125,7 @@ struct shard_status {
   friend auto inspect(Inspector& f, shard_status& x) {
     return f(x.shard, x.self, x.sequence, x.timeline, x.applied, x.committed, x.ledger, x.has_metrics,
              x.metrics, x.contributions, x.durable, x.probe, x.bytes_logged, x.bytes_snapshotted,
-             x.step_times, x.store);
+             x.bytes_copied, x.copy_waited_us, x.step_times, x.store);
   }
 };
 

@@ -80,9 +80,10 @@ public:
   bool is_log_awaited() const { return holding_.value != 0 && logged_ > committed_; }
   bool is_snapshot_awaited() const { return holds_snapshots() && !snapshots_.empty(); }
   const std::optional<protocol::copy_standing>& newest_standing() const { return standing_; }
+  /// Of the timeline that the own store is on.
+  version_id end_of_copy() const;
 
 private:
-  version_id end_of_copy() const;
   bool is_copied(version_id snapshot) const;
   bool holds_snapshots() const { return holding_.value != 0 || is_filled_late_; }
   bool is_of_timeline(const own_store& mine) const;

@@ -53,7 +53,8 @@ bool copy_sender::on_standing(const protocol::copy_standing& standing) {
   if (standing.incarnation != keeper_ || standing.shard != options_.incarnation ||
       !stream_.on_standing(standing, options_.now()))
     return false;
-  while (!on_the_way_.empty() && on_the_way_.front().number < stream_.taken()) on_the_way_.pop_front();
+  for (; !on_the_way_.empty() && on_the_way_.front().number < stream_.taken(); on_the_way_.pop_front())
+    bytes_taken_ += on_the_way_.front().bytes;
   return true;
 }
 
@@ -84,7 +85,8 @@ copy_lane* copy_sender::lane_to_send() {
 void copy_sender::send_part_of(copy_lane& lane) {
   auto [part, slot] = lane.take_part();
   if (&lane == &snapshots_ && !lane.is_busy()) stream_.on_snapshot_sent();
-  on_the_way_.push_back({send(std::move(part)), std::move(slot)});
+  const auto bytes = part.bytes;
+  on_the_way_.push_back({send(std::move(part)), bytes, std::move(slot)});
 }
 
 void copy_sender::begin_piece(const copy_item& item, const own_store& own) {

@@ -8,6 +8,7 @@
 #include "actors/ps_shard/copy_lane.hpp"
 #include "actors/ps_shard/copy_stream.hpp"
 
+#include <cstdint>
 #include <deque>
 #include <functional>
 #include <memory>
@@ -53,6 +54,10 @@ public:
   bool on_standing(const protocol::copy_standing& standing);
   /// Another stream is to begin.
   bool is_stuck() const { return stream_.is_stuck(options_.now()); }
+  /// Some bytes, which the keeper may be fetching.
+  bool has_bytes_on_the_way() const { return !on_the_way_.empty(); }
+  /// That a keeper has taken, since this was made.
+  std::uint64_t bytes_taken() const { return bytes_taken_; }
   /// Sends what there is room for. To be called when something of it may have changed.
   void pump();
 
@@ -60,6 +65,7 @@ private:
   /// Whose bytes the keeper may be fetching.
   struct part_on_the_way {
     std::uint64_t number = 0;
+    std::uint64_t bytes = 0;
     std::shared_ptr<copy_slot> slot;
   };
 
@@ -75,6 +81,7 @@ private:
   copy_stream stream_;
   dlrun::incarnation keeper_{};
   std::deque<part_on_the_way> on_the_way_;
+  std::uint64_t bytes_taken_ = 0;
   copy_lane records_;
   copy_lane snapshots_;
 };

@@ -57,12 +57,22 @@ void made_versions::restart(const loaded_standing& restored) {
 
 // ---- when one is made
 
+bool made_versions::is_gated(version_id version) const {
+  return !gate_.may_reach(version) && !is_planted(config_->bug, planted_bug::no_gate);
+}
+
 bool made_versions::may_make(version_id version) const {
+  return !is_gated(version) && held_by(version) == store_wait::nothing;
+}
+
+store_wait made_versions::held_by(version_id version) const {
+  if (is_gated(version)) return store_wait::nothing;
   const bool too_far = config_->durability == durability::every_step &&
                        version.value > committed_.value + config_->early_publish_bound &&
                        !is_planted(config_->bug, planted_bug::no_bound);
-  const bool is_gated = !gate_.may_reach(version) && !is_planted(config_->bug, planted_bug::no_gate);
-  return !too_far && !is_gated && (has_room(book_, *config_) || !book_.is_wanted(version));
+  if (too_far) return store_wait::log;
+  const bool is_full = book_.is_wanted(version) && !has_room(book_, *config_);
+  return is_full ? store_wait::snapshot : store_wait::nothing;
 }
 
 void made_versions::begin_early(step_id step) {

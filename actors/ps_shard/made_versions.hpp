@@ -10,12 +10,16 @@
 #include "actors/ps_shard/version_book.hpp"
 
 #include <algorithm>
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <optional>
 #include <vector>
 
 namespace dlrun::ps_shard {
+
+/// What of the store is behind.
+enum class store_wait : std::uint8_t { nothing, log, snapshot };
 
 /// Pure: says whether the next version may be made, and keeps the books of what is being made,
 /// applied, committed and snapshotted. Of gradients it knows the roots that are not in the log yet.
@@ -29,6 +33,8 @@ public:
   /// R7, R17: the log is not too far behind, there is room for the snapshot that is due, and the
   /// evaluation before has been made.
   bool may_make(version_id version) const;
+  /// What keeps it from being made, were all else there: not where its evaluation does.
+  store_wait held_by(version_id version) const;
   /// Parts of the step are being applied; what is to be written of it is not known yet.
   void begin_early(step_id step);
   /// The step is being applied: `root` is its gradient, `records` those of each of its slots.
@@ -68,6 +74,8 @@ public:
   evaluation_gate& gate() { return gate_; }
 
 private:
+  bool is_gated(version_id version) const;
+
   std::shared_ptr<const ps_shard_core_config> config_;
   version_id applied_;
   version_id committed_;

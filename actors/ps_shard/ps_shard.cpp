@@ -62,7 +62,7 @@ void fence_worker(ps_shard_state::pointer self, const protocol::worker_actor& wo
 protocol::copy_word describe_copy(const store_copy& copy, const shard_disk& disk,
                                   const std::optional<ps_shard_core>& core, move_order& moves) {
   auto said = copy.word();
-  said.is_moving = core && core->moving().is_wanted();
+  said.is_moving = core && core->look().move.is_wanted();
   said.progress += moves.count_free(core && !waits_for_store(*core));
   if (disk.store()) said.progress += disk.store()->counters().bytes_on_disk;
   return said;
@@ -396,6 +396,7 @@ void ps_shard_state::quit(const std::string& why) {
 
 void ps_shard_state::carry_out(const ps_shard_actions& actions) {
   for (const auto& action : actions) carry_out(action);
+  if (core_) copy_.on_core(core_->look().pipeline);
 }
 
 void ps_shard_state::carry_out(const ps_shard_action& action) {

@@ -94,7 +94,12 @@ public:
   /// The status for the dispatcher; the shell fills in `sequence`, metrics, times and bytes.
   protocol::shard_status status(std::uint64_t probe = 0) const;
   timeline_id timeline() const { return pipeline_.plan().timeline(); }
-  const shard_move& moving() const { return move_; }
+  struct parts {
+    const step_pipeline& pipeline;
+    const shard_move& move;
+  };
+  /// What decides in it, to be looked at.
+  parts look() const { return {pipeline_, move_}; }
   /// Whether it can hand out the snapshot of `version` for an evaluation (R17).
   bool has_snapshot(timeline_id timeline, version_id version) const;
 
@@ -111,7 +116,7 @@ private:
 /// It stands still, to move, until its version is committed.
 inline bool waits_for_store(const ps_shard_core& core) {
   const auto at = core.state();
-  return core.moving().stands_still() && at.committed < at.applied;
+  return core.look().move.stands_still() && at.committed < at.applied;
 }
 
 } // namespace dlrun::ps_shard

@@ -34,6 +34,9 @@ protocol::shard_status shard_reports::status(std::uint64_t probe) {
   status.metrics = metrics().value_or(protocol::training_metrics{});
   status.step_times = step_times_.quantiles();
   if (!store_) return status;
+  const auto copy = asked_.copy();
+  status.bytes_copied = copy.bytes_copied;
+  status.copy_waited_us = copy.waited_us;
   const auto counters = store_->counters();
   status.bytes_logged = counters.bytes_logged;
   status.bytes_snapshotted = counters.bytes_snapshotted;

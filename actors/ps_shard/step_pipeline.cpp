@@ -83,6 +83,14 @@ void step_pipeline::try_apply_next(ps_shard_actions& out) {
   if (coupled && may_apply) apply_root(step, *coupled, out);
 }
 
+store_wait step_pipeline::held_by() const {
+  const auto step = step_from(versions_.applied());
+  if (halted_ || paused_ || versions_.is_making() || step.value >= config_->steps) return store_wait::nothing;
+  const auto held = versions_.held_by(version_after(step));
+  const bool is_ready = held != store_wait::nothing && open_.root(step) != nullptr && norms_.combined(step);
+  return is_ready ? held : store_wait::nothing;
+}
+
 /// R7, R8: as when all of it is there. Where norms couple, or slots have no gradient, it waits for
 /// the whole.
 std::optional<std::uint64_t> step_pipeline::begin_early(step_id step) {

@@ -36,6 +36,8 @@ public:
   void apply_next(ps_shard_actions& out);
   /// All gradients of the step that is applied next are there.
   bool has_next() const { return open_.root(step_from(versions_.applied())) != nullptr; }
+  /// What of the store the next version waits for, all else of it being there.
+  store_wait held_by() const;
   /// R34: a node that the step it asks for lacks, if that is the next one, and that has no slot of
   /// those `on_the_way`; empty if there is none.
   protocol::slot_range offer(const protocol::pull& asked,

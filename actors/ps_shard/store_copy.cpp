@@ -3,6 +3,7 @@
 #include "actors/common/clock.hpp"
 #include "actors/common/connect.hpp"
 
+#include <algorithm>
 #include <utility>
 
 namespace dlrun::ps_shard {
@@ -10,13 +11,30 @@ namespace {
 
 constexpr auto question_period = std::chrono::milliseconds(100);
 
+protocol::job_event event_of(const copy_cost::word& said, const protocol::copy_figures& measured,
+                             const common::role_context& context) {
+  const auto number = [](const char* name, std::uint64_t value, double unit) {
+    return protocol::named_number(name, static_cast<double>(value) / unit);
+  };
+  return {.event = said.is_slow ? "copy-slow" : "copy-measured",
+          .role = context.role,
+          .incarnation = context.self.incarnation,
+          .text = said.text,
+          .numbers = {.values = {number("bytes_per_step", measured.bytes_per_step, 1),
+                                 number("bytes_per_second", measured.bytes_per_second, 1),
+                                 number("step_ms", measured.step_us, 1e3),
+                                 number("busy", measured.busy_permille, 1e3),
+                                 number("waited", measured.waited_permille, 1e3)}}};
+}
+
 } // namespace
 
 store_copy::store_copy(pointer self, const common::role_context& context, events told)
     : self_(self)
     , context_(context)
     , told_(std::move(told))
-    , book_(context.job->durability()) {}
+    , book_(context.job->durability())
+    , cost_({context.role.index}, context.job->durability()) {}
 
 void store_copy::offer_at(const std::shared_ptr<transport::segment_offers>& offers) {
   if (!context_.job->keeps_copies()) return;
@@ -63,12 +81,14 @@ void store_copy::on_logged(version_id version) {
   if (!context_.job->keeps_copies()) return told_.committed(version);
   take(book_.on_logged(version));
   sender_->pump();
+  measure();
 }
 
 void store_copy::on_snapshot(timeline_id timeline, version_id version) {
   if (!context_.job->keeps_copies()) return told_.snapshot_durable(timeline, version);
   take(book_.on_snapshot(timeline, version));
   sender_->pump();
+  measure();
 }
 
 void store_copy::take(const released_versions& news) {
@@ -80,6 +100,30 @@ void store_copy::take(const released_versions& news) {
 void store_copy::settle() {
   if (start_.is_settled()) return;
   if (const auto restored = start_.settle(book_, mine())) told_.settled(*restored);
+}
+
+// ---- what it costs
+
+void store_copy::on_core(const step_pipeline& steps) {
+  if (!sender_) return;
+  held_by_ = steps.held_by();
+  applied_ = steps.versions().applied();
+  measure();
+}
+
+void store_copy::measure() {
+  const bool is_awaited = held_by_ == store_wait::log        ? book_.is_log_awaited()
+                          : held_by_ == store_wait::snapshot ? book_.is_snapshot_awaited()
+                                                             : false;
+  const auto news = cost_.note({.counts = book_.counted().value != 0,
+                                .is_on_the_way = sender_->has_bytes_on_the_way(),
+                                .is_awaited = is_awaited,
+                                .applied = applied_,
+                                .bytes = sender_->bytes_taken()},
+                               common::now());
+  if (!news) return;
+  context_.log->log(news->is_slow ? spdlog::level::warn : spdlog::level::info, "copy: {}", news->text);
+  self_->send(context_.agent, event_of(*news, cost_.figures(), context_));
 }
 
 // ---- the agent and the keeper
@@ -141,6 +185,7 @@ void store_copy::on_standing(const protocol::copy_standing& standing) {
     context_.log->info("copy: that of keeper incarnation {} holds all, and counts", standing.incarnation);
   settle();
   sender_->pump();
+  measure();
 }
 
 awaited_parts store_copy::waits() const {
@@ -155,17 +200,23 @@ void store_copy::on_tick() {
   connect();
   if (keeper_ && sender_->is_stuck()) sender_->begin(link_);
   sender_->pump();
+  measure();
 }
 
 protocol::copy_word store_copy::word() const {
-  protocol::copy_word said{
-      .is_known = store_ && start_.is_settled(), .counted = book_.counted(), .progress = wait_.news()};
+  protocol::copy_word said{.is_known = store_ && start_.is_settled(),
+                           .counted = book_.counted(),
+                           .progress = wait_.news(),
+                           .cost = cost_.figures(),
+                           .bytes_copied = sender_ ? sender_->bytes_taken() : 0,
+                           .waited_us = static_cast<std::uint64_t>(cost_.waited().count())};
   said.is_silent = said.counted.value != 0 && wait_.is_too_long(common::now());
   if (const auto& newest = book_.newest_standing()) {
     said.keeper = newest->incarnation;
     said.timeline = newest->timeline;
     said.end = newest->end;
     said.floor = newest->floor;
+    said.behind = applied_.value - std::min(applied_, book_.end_of_copy()).value;
   }
   return said;
 }

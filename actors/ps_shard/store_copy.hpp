@@ -8,9 +8,11 @@
 #include "actors/common/job_context.hpp"
 #include "actors/common/task_thread.hpp"
 #include "actors/protocol/handles.hpp"
+#include "actors/ps_shard/copy_cost.hpp"
 #include "actors/ps_shard/copy_sender.hpp"
 #include "actors/ps_shard/copy_start.hpp"
 #include "actors/ps_shard/copy_wait.hpp"
+#include "actors/ps_shard/step_pipeline.hpp"
 #include "actors/ps_shard/threaded_store.hpp"
 
 #include <functional>
@@ -45,6 +47,8 @@ public:
   // the own store
   void on_logged(version_id version);
   void on_snapshot(timeline_id timeline, version_id version);
+  /// The core may have got further, or wait for something else now.
+  void on_core(const step_pipeline& steps);
   // the agent, and the keeper
   void on_keeper(const protocol::keeper_place& place);
   void on_standing(const protocol::copy_standing& standing);
@@ -58,6 +62,7 @@ private:
   own_store mine() const;
   void take(const released_versions& news);
   awaited_parts waits() const;
+  void measure();
   void settle();
   void ask_until_settled();
   void connect();
@@ -74,6 +79,9 @@ private:
   dlrun::incarnation link_{};     ///< start of the keeper to which it leads
   bool is_connecting_ = false;
   copy_wait wait_;
+  copy_cost cost_;
+  store_wait held_by_ = store_wait::nothing;
+  version_id applied_{};
   std::optional<copy_sender> sender_;           ///< nothing where no copies are kept, as is the next
   std::unique_ptr<common::task_thread> reader_; ///< last: its tasks use what is above
 };

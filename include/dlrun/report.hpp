@@ -82,6 +82,9 @@ struct durability_used {
   std::string log;            ///< every_step, snapshots or off
   std::string sync;           ///< process or power
   std::uint32_t replicas = 1; ///< stores of each PS shard, on as many hosts
+  /// For which steps lacked nothing but what their copy had to get first, of the PS shard where
+  /// that was longest; seconds, over all starts of the run.
+  double copies_waited_seconds = 0;
 };
 
 /// Loss and metrics of the last version on the validation data.
@@ -159,6 +162,7 @@ struct report {
   durability_used durability;                  ///< what was written to disk, and when it was synced
   std::uint64_t bytes_logged = 0;              ///< by all PS shards
   std::uint64_t bytes_snapshotted = 0;         ///< by all PS shards
+  std::uint64_t bytes_copied = 0;              ///< of all PS shards, to other hosts
   software_versions versions;                  ///< software that trained
   host_fingerprint host;                       ///< hardware that trained
 };

@@ -199,7 +199,7 @@ class what_is_shown(copies):
         self.assertIn("copies: ps_shard 0 on gamma (whole), ps_shard 1 on gamma (whole)", told)
         _, told, _ = job.ask("explain")
         for shard in range(PS_SHARDS):
-            self.assertRegex(told, rf"ps_shard {shard}, copy \(whole\) +gamma ")
+            self.assertRegex(told, rf"ps_shard {shard}, copy \(whole(, \d+ behind)?\) +gamma ")
             self.assertRegex(told, rf"keeper {shard} +gamma .* a copy of ps_shard {shard} belongs on another host")
         self.expect_same_bits(job, spec)
 

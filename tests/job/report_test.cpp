@@ -39,7 +39,8 @@ report full_report() {
   r.rewinds = {{4, 20, 3, 1.75, "the gradients of step 22 are lost"}};
   r.store_losses = {{1, 7, "beta", "00000000000000ab", 12, "alpha", "fedcba9876543210", 40, "it is new"}};
   r.parked_shards = {{128, 3, 1, "crashed the worker three times", "128:3:17", {4711}}};
-  r.durability = {"every_step", "process", 2};
+  r.durability = {"every_step", "process", 2, 1.25};
+  r.bytes_copied = 9;
   r.bytes_snapshotted = 7;
   r.bytes_logged = 1ULL << 40;
   r.versions = {"0.1.0", "0.17.6", "2.6.3", "g++ 12", 1};
@@ -70,6 +71,8 @@ TEST(report, reads_back_what_it_wrote) {
   EXPECT_TRUE(read->stopped_early);
   EXPECT_FALSE(read->deterministic);
   EXPECT_EQ(read->bytes_logged, 1ULL << 40);
+  EXPECT_EQ(read->bytes_copied, 9U);
+  EXPECT_EQ(read->durability.copies_waited_seconds, 1.25);
 }
 
 TEST(report, has_every_documented_field) {
@@ -103,6 +106,7 @@ TEST(report, has_every_documented_field) {
                           "durability",
                           "bytes_logged",
                           "bytes_snapshotted",
+                          "bytes_copied",
                           "versions",
                           "host"})
     EXPECT_TRUE(parsed.contains(key)) << key;

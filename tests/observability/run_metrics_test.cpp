@@ -70,6 +70,40 @@ TEST_F(run_metrics_test, progress_is_what_was_heard_last) {
     EXPECT_THAT(text(), HasSubstr(line));
 }
 
+TEST_F(run_metrics_test, copies_are_told_as_their_ps_shards_tell_them) {
+  hear(20);
+  EXPECT_THAT(text(), Not(HasSubstr("dlrun_copy_")));
+  EXPECT_THAT(text(), Not(HasSubstr("dlrun_host_")));
+  agent::role_view keeper{{role_kind::keeper, 1}, 7, {1}, "filling"};
+  hear(20, {keeper});
+  EXPECT_THAT(text(), HasSubstr("dlrun_copy_whole{index=\"1\"} 0\n"));
+  EXPECT_THAT(text(), Not(HasSubstr("dlrun_copy_behind")));
+  keeper.state = "whole";
+  keeper.copy = {.is_known = true, .behind = 2};
+  hear(20, {keeper});
+  EXPECT_THAT(text(), HasSubstr("dlrun_copy_whole{index=\"1\"} 1\n"));
+  EXPECT_THAT(text(), HasSubstr("dlrun_copy_behind_steps{index=\"1\"} 2\n"));
+  EXPECT_THAT(text(), Not(HasSubstr("dlrun_copy_waited"))) << "not measured yet";
+  keeper.copy->cost = {
+      .steps = 40, .bytes_per_second = 4'000'000, .busy_permille = 750, .waited_permille = 250};
+  hear(20, {keeper});
+  for (const auto* line :
+       {"dlrun_copy_bytes_per_second{index=\"1\"} 4000000\n", "dlrun_copy_busy_ratio{index=\"1\"} 0.75\n",
+        "dlrun_copy_waited_ratio{index=\"1\"} 0.25\n"})
+    EXPECT_THAT(text(), HasSubstr(line));
+}
+
+TEST_F(run_metrics_test, says_of_each_host_that_is_there_whether_it_may_be_lost) {
+  auto snapshot = at_step(20);
+  snapshot.hosts = {{.name = "alpha", .state = "there", .loses = "the run"},
+                    {.name = "beta", .state = "there"},
+                    {.name = "gamma", .state = "away"}};
+  metrics.update(snapshot, now);
+  EXPECT_THAT(text(), HasSubstr("dlrun_host_may_be_lost{host=\"alpha\"} 0\n"));
+  EXPECT_THAT(text(), HasSubstr("dlrun_host_may_be_lost{host=\"beta\"} 1\n"));
+  EXPECT_THAT(text(), Not(HasSubstr("gamma")));
+}
+
 TEST_F(run_metrics_test, samples_that_are_done_again_count_once) {
   hear(20);
   hear(10);

@@ -58,11 +58,22 @@ TEST(replicas_choice, of_a_job_of_several_hosts_is_two_with_what_a_lost_host_cos
   }
 }
 
-TEST(replicas_choice, says_what_goes_over_a_link_that_nobody_has_measured) {
-  EXPECT_THAT(chosen(2, {"durability.log=every_step"}).reason,
-              HasSubstr("which is sent 2.68 MB a step (the link was not measured)"));
+TEST(replicas_choice, says_what_goes_over_a_link_that_will_be_measured) {
+  EXPECT_THAT(
+      chosen(2, {"durability.log=every_step"}).reason,
+      HasSubstr("which is sent 2.68 MB a step (what its link makes of that is measured while it trains)"));
   EXPECT_THAT(chosen(2, {"durability.log=snapshots"}).reason,
-              HasSubstr("which is sent each snapshot (the link was not measured)"));
+              HasSubstr("which is sent each snapshot (what its link makes of that is measured"));
+}
+
+TEST(replicas_choice, says_how_much_of_the_time_steps_have_waited_for_copies) {
+  dlrun::report so_far;
+  so_far.durability = {"every_step", "process", 2, 30};
+  EXPECT_EQ(tell_copy_cost(so_far), "") << "it has not run";
+  so_far.wall_seconds = 120;
+  EXPECT_EQ(tell_copy_cost(so_far), "; so far steps have waited for copies 25 % of the time");
+  so_far.durability.replicas = 1;
+  EXPECT_EQ(tell_copy_cost(so_far), "") << "there were none in the newest start";
 }
 
 TEST(replicas_choice, is_one_where_nothing_can_be_copied_with_the_reason) {
@@ -182,6 +193,18 @@ TEST_F(settled_replicas, of_several_hosts_become_one_on_one_host_and_two_again_l
   EXPECT_EQ(kept(), "auto, 2");
   EXPECT_FALSE(again->is_same_job) << "what an earlier root started has no copies";
   EXPECT_THAT(again->replicas->reason, testing::EndsWith("; before it was 1"));
+}
+
+TEST_F(settled_replicas, that_go_on_are_told_with_what_they_have_cost) {
+  begun(plan_of(2));
+  dlrun::report so_far;
+  so_far.durability = {"every_step", "process", 2, 30};
+  so_far.wall_seconds = 60;
+  ASSERT_TRUE(dlrun::write_report(small.run_dir() / "report.json", so_far));
+  const auto again = resumed(plan_of(2));
+  ASSERT_TRUE(again) << again.error().message;
+  EXPECT_THAT(again->replicas->reason,
+              testing::EndsWith("; so far steps have waited for copies 50 % of the time"));
 }
 
 TEST_F(settled_replicas, of_the_same_hosts_are_those_of_the_same_job) {

@@ -131,6 +131,18 @@ TEST_F(copy_board_test, a_word_about_another_start_of_the_keeper_ends_nobody) {
   EXPECT_FALSE(board.is_to_end(word(silent), roles));
 }
 
+TEST_F(copy_board_test, status_has_what_the_ps_shard_says_of_the_copy_of_the_keeper_that_runs) {
+  const std::vector<role_view> views{{keeper_role(shard), 100, {7}, "filling"}};
+  EXPECT_FALSE(board.shown(views, roles)[0].copy);
+  auto said = counts(keeper_start);
+  said.behind = 3;
+  said.cost.waited_permille = 250;
+  board.hear(word(said), roles);
+  EXPECT_EQ(board.shown(views, roles)[0].copy, said);
+  roles.find(keeper_role(shard))->current = protocol::fence{{8}, 80};
+  EXPECT_FALSE(board.shown(views, roles)[0].copy) << "that was of the one before";
+}
+
 TEST_F(copy_board_test, of_a_keeper_whose_copy_is_whole_status_says_that) {
   const std::vector<role_view> views{{keeper_role(shard), 100, {7}, "filling"},
                                      {ps_shard_role(shard), 101, {3}, "training"}};

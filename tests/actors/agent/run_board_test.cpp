@@ -74,6 +74,33 @@ TEST(run_board, shows_what_the_store_of_a_ps_shard_holds_and_none_where_nothing_
   EXPECT_FALSE(roles[1].contains("store"));
 }
 
+TEST(run_board, shows_how_far_a_copy_is_behind_and_once_that_was_measured_what_it_costs) {
+  run_snapshot snapshot;
+  snapshot.roles = {{.role = protocol::keeper_role({0}), .incarnation = {1}, .state = "whole"}};
+  const auto shown = [&] { return nlohmann::ordered_json::parse(to_json(snapshot)).at("roles")[0]; };
+  EXPECT_FALSE(shown().contains("copy"));
+  snapshot.roles[0].copy = {.is_known = true, .behind = 2};
+  EXPECT_EQ(shown().at("copy").dump(), R"({"behind":2})");
+  snapshot.roles[0].copy->cost = {.steps = 40,
+                                  .step_us = 250'500,
+                                  .bytes_per_step = 2'680'000,
+                                  .bytes_per_second = 11'800'000,
+                                  .busy_permille = 907,
+                                  .waited_permille = 750,
+                                  .is_slow = true};
+  EXPECT_EQ(
+      shown().at("copy").dump(),
+      R"({"behind":2,"bytes_per_step":2680000,"bytes_per_second":11800000,"step_ms":250.5,"busy":0.907,"waited":0.75,"slow":true})");
+}
+
+TEST(run_board, shows_what_would_be_lost_with_a_host) {
+  run_snapshot snapshot;
+  snapshot.hosts = {{.name = "alpha", .state = "there", .loses = "the run"},
+                    {.name = "beta", .state = "there"}};
+  EXPECT_EQ(nlohmann::ordered_json::parse(to_json(snapshot)).at("hosts").dump(),
+            R"([{"name":"alpha","state":"there","loses":"the run"},{"name":"beta","state":"there"}])");
+}
+
 TEST(run_board, shows_which_gpus_are_avoided) {
   run_snapshot snapshot;
   EXPECT_FALSE(nlohmann::json::parse(to_json(snapshot)).contains("avoided_gpus"));

@@ -131,6 +131,23 @@ TEST(run_tallies, of_each_start_of_a_role_the_latest_word_counts) {
   EXPECT_EQ(tallies.totals().bytes_snapshotted, 200U);
 }
 
+/// PS shards wait for their copies at the same time.
+TEST(run_tallies, of_the_time_that_steps_waited_for_copies_the_longest_of_a_ps_shard_counts) {
+  const auto waited = [](std::uint32_t shard, std::uint64_t start, std::uint64_t us) {
+    return protocol::start_tally{.role = {role_kind::ps_shard, shard},
+                                 .incarnation = {start},
+                                 .bytes_copied = 1000,
+                                 .copy_waited_us = us};
+  };
+  run_tallies tallies{{}, first_root, {1}};
+  tallies.add_tallies({waited(0, 1, 300), waited(1, 1, 500), waited(0, 4, 400)});
+  const run_tallies read{written(tallies.changes({}, first_root)), first_root, {2}};
+  for (const auto& one : {tallies, read}) {
+    EXPECT_EQ(one.totals().copy_waited_us, 700U);
+    EXPECT_EQ(one.totals().bytes_copied, 3000U);
+  }
+}
+
 /// A worker outlives the coordinator, and tells the next one of all that it ever computed.
 TEST(run_tallies, what_a_start_did_under_two_coordinators_counts_once) {
   run_tallies first{{}, first_root, {1}};

@@ -198,6 +198,26 @@ TEST_F(copied_shard_test, without_its_copy_it_commits_nothing_until_the_agent_sa
   ASSERT_TRUE(await_committed(common::early_publish_bound));
 }
 
+TEST_F(copied_shard_test, says_for_how_long_steps_have_waited_for_the_copy_and_how_far_behind_that_is) {
+  start_keeper();
+  start_shard();
+  let_it_in();
+  ASSERT_TRUE(wait_until_it_counts());
+  train(0, 1);
+  ASSERT_TRUE(word->wait_for([](const auto& beat) { return beat.copy.bytes_copied > 0; }));
+  EXPECT_FALSE(word->has_heard([](const auto& beat) { return beat.copy.waited_us > 0; }));
+  end_keeper();
+  for (std::uint64_t step = 1; step <= common::early_publish_bound; ++step) tell(push(step));
+  ASSERT_TRUE(await_applied(1 + common::early_publish_bound));
+  ASSERT_TRUE(word->wait_for([](const auto& beat) {
+    return beat.copy.end == version_id{1} && beat.copy.behind == common::early_publish_bound;
+  }));
+  EXPECT_FALSE(word->has_heard([](const auto& beat) { return beat.copy.waited_us > 0; }))
+      << "nobody has pushed what follows";
+  tell(push(1 + common::early_publish_bound));
+  ASSERT_TRUE(word->wait_for([](const auto& beat) { return beat.copy.waited_us > 0; }));
+}
+
 /// R22: its predecessor may have told of what the copy has.
 TEST_F(copied_shard_test, a_start_enters_once_the_copy_that_its_predecessor_counted_is_whole_or_over) {
   word->say({true, keeper_start.incarnation, {}, true}); // nowhere yet

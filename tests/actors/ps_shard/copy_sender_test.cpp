@@ -76,6 +76,20 @@ TEST_F(copy_sender_test, every_part_is_sealed_and_for_the_start_that_it_was_begu
   EXPECT_NE(sent.back().piece_crc32c, 0U);
 }
 
+TEST_F(copy_sender_test, knows_whether_bytes_are_on_the_way_and_how_many_were_taken) {
+  EXPECT_FALSE(sender.has_bytes_on_the_way()) << "the question that begins a stream has none";
+  ASSERT_TRUE(sender.on_standing(standing(1)));
+  sender.pump();
+  run_tasks();
+  EXPECT_TRUE(sender.has_bytes_on_the_way());
+  ASSERT_TRUE(sender.on_standing(standing(2)));
+  EXPECT_EQ(sender.bytes_taken(), sent[1].bytes);
+  EXPECT_TRUE(sender.has_bytes_on_the_way());
+  ASSERT_TRUE(sender.on_standing(standing(3)));
+  EXPECT_EQ(sender.bytes_taken(), sent[1].bytes + sent[2].bytes);
+  EXPECT_FALSE(sender.has_bytes_on_the_way());
+}
+
 TEST_F(copy_sender_test, of_an_answer_with_a_flipped_bit_nothing_is_believed) {
   const auto said = standing(1);
   const auto bits = test::bits_of(said);

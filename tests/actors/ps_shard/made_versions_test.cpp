@@ -68,6 +68,26 @@ TEST_F(made_versions_test, waits_for_room_for_a_snapshot_only_if_one_is_due) {
   EXPECT_TRUE(snapshotted.may_make({3}));
 }
 
+TEST_F(made_versions_test, says_what_of_the_store_it_waits_for) {
+  EXPECT_EQ(logged.held_by({1}), store_wait::nothing);
+  make(logged, 0);
+  EXPECT_EQ(logged.held_by({2}), store_wait::log);
+  make(snapshotted, 0);
+  snapshotted.snapshot_applied(out);
+  snapshotted.book().ask_for({3});
+  EXPECT_EQ(snapshotted.held_by({2}), store_wait::nothing);
+  EXPECT_EQ(snapshotted.held_by({3}), store_wait::snapshot);
+}
+
+TEST_F(made_versions_test, that_waits_for_an_evaluation_does_not_wait_for_the_store) {
+  made_versions gated{config(durability::every_step, {{1}})};
+  gated.restart({});
+  make(gated, 0);
+  EXPECT_EQ(gated.held_by({2}), store_wait::nothing);
+  gated.gate().raise({5});
+  EXPECT_EQ(gated.held_by({2}), store_wait::log);
+}
+
 TEST_F(made_versions_test, what_was_begun_early_is_made_and_no_more_than_that) {
   logged.begin_early({0});
   EXPECT_TRUE(logged.is_making() && logged.is_early());

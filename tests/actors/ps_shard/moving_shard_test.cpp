@@ -65,7 +65,7 @@ TEST_F(a_shard_that_is_to_move, trains_on_until_its_copy_has_the_snapshots_that_
   shard.on_name_snapshot({{0}, {2}});
   make(1);
   EXPECT_THAT(only<take_snapshot>(shard.on_move(true)), IsEmpty());
-  EXPECT_TRUE(shard.moving().is_wanted());
+  EXPECT_TRUE(shard.look().move.is_wanted());
   EXPECT_FALSE(waits_for_store(shard));
   EXPECT_THAT(only<apply>(push(shard, 2)), SizeIs(1));
   shard.on_applied({2});
@@ -122,7 +122,7 @@ TEST_F(a_shard_that_is_to_move, goes_on_at_once_when_it_is_not_to_any_more) {
   shard.on_move(true);
   ASSERT_THAT(only<apply>(push(shard, 1)), IsEmpty());
   EXPECT_THAT(only<apply>(shard.on_move(false)), SizeIs(1));
-  EXPECT_FALSE(shard.moving().is_wanted());
+  EXPECT_FALSE(shard.look().move.is_wanted());
   shard.on_applied({1});
   EXPECT_THAT(only<end_in_order>(shard.on_snapshot_durable({0}, {1})), IsEmpty());
   EXPECT_THAT(shard.on_move(false), IsEmpty()) << "told again";

@@ -1,0 +1,72 @@
+#include "cli/told_copies.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+namespace dlrun::cli {
+namespace {
+
+using nlohmann::ordered_json;
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+ordered_json status_with(const ordered_json& keeper) {
+  return {{"roles", {{{"role", "ps_shard"}, {"index", 1}, {"state", "training"}}, keeper}}};
+}
+
+TEST(told_copies, are_none_of_a_job_that_has_none) {
+  EXPECT_THAT(tell_copies({{"roles", ordered_json::array()}}), IsEmpty());
+  EXPECT_THAT(tell_losses({{"roles", ordered_json::array()}}), IsEmpty());
+}
+
+TEST(told_copies, say_where_each_is_and_what_is_known_of_it) {
+  ordered_json keeper{{"role", "keeper"}, {"index", 1}, {"state", "waiting"}};
+  EXPECT_THAT(tell_copies(status_with(keeper)),
+              ElementsAre("copies: ps_shard 1 on no other host yet (waiting)"));
+  keeper["state"] = "whole";
+  keeper["store"] = {{"host", "gamma"}};
+  keeper["copy"] = {{"behind", 2}};
+  EXPECT_THAT(tell_copies(status_with(keeper)),
+              ElementsAre("copies: ps_shard 1 on gamma (whole)", "copy of ps_shard 1: 2 steps behind"));
+}
+
+TEST(told_copies, say_what_each_costs) {
+  ordered_json keeper{{"role", "keeper"}, {"index", 1}, {"state", "whole"}, {"store", {{"host", "gamma"}}}};
+  keeper["copy"] = {{"behind", 2},
+                    {"bytes_per_step", 2'680'000},
+                    {"bytes_per_second", 11'800'000},
+                    {"step_ms", 250.5},
+                    {"busy", 0.907},
+                    {"waited", 0.75},
+                    {"slow", true}};
+  const auto* const cost =
+      "copy of ps_shard 1: 2 steps behind; 2.68 MB a step at 11.80 MB/s, on its way 91 % of the "
+      "time; steps of 250.5 ms wait for it 75 % of the time";
+  EXPECT_EQ(tell_copies(status_with(keeper)).back(), std::string{cost} + ": that is much");
+  keeper["copy"]["slow"] = false;
+  EXPECT_EQ(tell_copies(status_with(keeper)).back(), cost);
+}
+
+TEST(told_losses, name_the_hosts_that_may_be_lost_and_what_the_others_would_take_along) {
+  ordered_json status{{"hosts",
+                       {{{"name", "alpha"}, {"state", "there"}, {"loses", "the run"}},
+                        {{"name", "beta"}, {"state", "there"}},
+                        {{"name", "gamma"}, {"state", "away"}},
+                        {{"name", "delta"}, {"state", "there"}}}}};
+  EXPECT_THAT(tell_losses(status),
+              ElementsAre("may be lost now, one of them, with no committed step: beta, delta",
+                          "with alpha would be lost: the run"));
+  status["status"] = "waiting";
+  EXPECT_THAT(tell_losses(status), IsEmpty()) << "it has not begun";
+  status["status"] = "running";
+  status["hosts"].erase(3);
+  status["hosts"][1]["loses"] = "all that ps_shard 1 has committed";
+  EXPECT_THAT(tell_losses(status),
+              ElementsAre("may be lost now, one of them, with no committed step: no host",
+                          "with alpha would be lost: the run",
+                          "with beta would be lost: all that ps_shard 1 has committed"));
+}
+
+} // namespace
+} // namespace dlrun::cli
