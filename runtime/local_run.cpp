@@ -14,13 +14,13 @@
 #include "job/exit_code.hpp"
 #include "job/run_layout.hpp"
 #include "observability/run_publisher.hpp"
+#include "runtime/before_begin.hpp"
 #include "runtime/folder_watch.hpp"
 #include "runtime/hosts_run.hpp"
 #include "runtime/missing_stores.hpp"
 #include "runtime/run_control.hpp"
 #include "runtime/thread_launcher.hpp"
 
-#include <atomic>
 #include <csignal>
 #include <dlrun/check.hpp>
 #include <fmt/ranges.h>
@@ -138,29 +138,12 @@ result<launcher_choice> choose_processes(caf::actor_system& system,
   return choice;
 }
 
-/// What other commands may want of a job that waits for hosts.
-struct before_begin {
-  std::atomic<bool> is_over{false}; ///< the job has begun
-  std::atomic<bool> is_stopped{false};
-
-  /// "": run_control answers.
-  std::string answer(const std::string& request) {
-    if (is_over || request == "status" || request.starts_with("token ")) return "";
-    if (request != "stop")
-      return nlohmann::json{{"error", "the job has not begun: it waits for its hosts"},
-                            {"exit_code", static_cast<int>(job::exit_code::bad_input)}}
-          .dump();
-    is_stopped = true;
-    return "stopping";
-  }
-};
-
 result<std::unique_ptr<agent::control_server>> answer_commands(const std::filesystem::path& run_dir,
                                                                run_control answers,
                                                                std::shared_ptr<before_begin> before) {
   return agent::control_server::start(run_dir, [answers = std::move(answers), before = std::move(before)](
                                                    const auto& request, const auto& reply) {
-    if (const auto said = before->answer(request); !said.empty()) return reply(said);
+    if (const auto said = before->answer(request)) return reply(*said);
     answers.answer(request, reply);
   });
 }
@@ -182,6 +165,8 @@ result<void> carry_out_change(const launcher_choice& chosen, const local_run_opt
   if (auto changed = change_record(); !changed) return changed;
   return change.of_files();
 }
+
+result<void> stopped() { return fail(error_code::interrupted, "stopped by 'dlrun stop'"); }
 
 /// What may go wrong before a role is started: hosts that do not come, a socket that cannot be
 /// had, an observer that does not want to. @returns what answers `dlrun status`
@@ -205,7 +190,7 @@ result<std::unique_ptr<agent::control_server>> open_run(const launcher_choice& c
   if (chosen.hosts && !options.gathers) {
     auto there = chosen.hosts->wait_until_there(observer, [&]() -> result<void> {
       common::post(agent, [launcher = chosen.hosts->launcher()] { launcher->tick(); });
-      if (before->is_stopped) return fail(error_code::interrupted, "stopped by 'dlrun stop'");
+      if (before->is_stopped()) return stopped();
       return {};
     });
     if (!there) return tl::unexpected(there.error());
@@ -213,7 +198,7 @@ result<std::unique_ptr<agent::control_server>> open_run(const launcher_choice& c
   if (!control)
     if (auto done = open(); !done) return tl::unexpected(done.error());
   if (auto changed = carry_out_change(chosen, options); !changed) return tl::unexpected(changed.error());
-  before->is_over = true;
+  if (!before->begin()) return tl::unexpected(stopped().error());
   if (auto begun = observer.begun(); !begun) return tl::unexpected(begun.error());
   return control;
 }
