@@ -303,7 +303,7 @@ protocol::job_ended watch(const launcher_choice& chosen, agent::run_board& board
     observer.update(board.snapshot(), common::now());
     if (const auto why = is_lost ? "" : folder.lost(); !why.empty()) {
       is_lost = true;
-      caf::anon_send(agent, protocol::stop_job{protocol::job_outcome::failed, why, error_code::system});
+      caf::anon_send(agent, protocol::stop_job{protocol::job_outcome::failed, why, error_code::system, true});
     }
     const auto wish = observer.asked_to_stop();
     if (wish && wish->end_now) {
@@ -352,6 +352,7 @@ struct ended_run {
   dlrun::report report;
   std::string lacking;
   bool was_stopped = false;
+  std::string lost{}; ///< why the run folder is not there any more; whatever is there is not the run's
 };
 
 std::function<std::optional<std::string>()> lacking_in(const std::filesystem::path& run_dir) {
@@ -362,15 +363,17 @@ std::function<std::optional<std::string>()> lacking_in(const std::filesystem::pa
   };
 }
 
-/// The roles have ended. @returns what came of it
+/// The roles have ended. @param lost see folder_watch  @returns what came of it
 ended_run conclude(const launcher_choice& chosen, const protocol::agent_actor& agent,
-                   const local_run_options& options, const protocol::job_ended& ended,
+                   const local_run_options& options, const protocol::job_ended& ended, std::string lost,
                    const std::function<dlrun::report()>& read_report) {
-  ended_run made{read_report(), {}, ended.outcome == protocol::job_outcome::interrupted};
-  if (options.hosts) made.lacking = why_not_whole(options.run_dir, made.report);
+  ended_run made{{}, {}, ended.outcome == protocol::job_outcome::interrupted, std::move(lost)};
+  const bool is_lost = !made.lost.empty();
+  if (!is_lost) made.report = read_report();
+  if (options.hosts && !is_lost) made.lacking = why_not_whole(options.run_dir, made.report);
   const bool waits = are_to_wait(options, ended, made.lacking);
   release(chosen, agent, waits);
-  if (!waits) root_secrets::forget(options.run_dir);
+  if (!waits && !is_lost) root_secrets::forget(options.run_dir);
   return made;
 }
 
@@ -381,18 +384,17 @@ struct own_sight {
   spdlog::logger& log;
 };
 
-/// Until it has ended. @returns what came of it; system where the run folder is gone
-result<ended_run> follow(const launcher_choice& chosen, const protocol::agent_actor& agent,
-                         const local_run_options& options, const own_sight& seen, run_observer& observer,
-                         observability::run_publisher& publisher) {
+/// Until it has ended. @returns what came of it
+ended_run follow(const launcher_choice& chosen, const protocol::agent_actor& agent,
+                 const local_run_options& options, const own_sight& seen, run_observer& observer,
+                 observability::run_publisher& publisher) {
   const folder_watch folder{options.run_dir};
   const auto ended = watch(chosen, seen.board, observer, publisher, agent, folder);
   const auto path = options.run_dir / run_layout::report;
-  auto made = conclude(chosen, agent, options, ended,
+  auto made = conclude(chosen, agent, options, ended, folder.lost(),
                        [&] { return final_report(seen.job, ended, seen.board.snapshot(), path, seen.log); });
   publisher.finish(made.report);
-  if (auto lost = folder.lost(); !lost.empty()) return fail(error_code::system, std::move(lost));
-  if (made.lacking.empty()) observer.summary(made.report, path.string());
+  if (made.lacking.empty() && made.lost.empty()) observer.summary(made.report, path.string());
   return made;
 }
 
@@ -444,8 +446,9 @@ result<report> run_locally(const prepared_job& prepared, const local_run_options
   block_broken_pipes();
   auto ended = run_roles(prepared, options, observer);
   std::error_code ignored;
-  if (!ended && options.is_new) std::filesystem::remove_all(options.run_dir, ignored);
+  if (!ended && options.is_new) std::filesystem::remove_all(options.run_dir, ignored); // nothing began
   if (!ended) return tl::unexpected(ended.error());
+  if (!ended->lost.empty()) return fail(error_code::system, ended->lost);
   if (ended->lacking.empty() && !(options.gathers && ended->was_stopped)) return std::move(ended->report);
   if (ended->lacking.empty())
     return fail(error_code::interrupted, "stopped before the hosts of the job had heard that it is over; its "
