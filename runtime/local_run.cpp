@@ -333,7 +333,10 @@ dlrun::report final_report(const common::job_context& job, const protocol::job_e
   report.versions.dlrun = common::dlrun_version();
   report.host.cpu_model = engine::cpu_model();
   report.host.device = job.spec.cluster().device();
-  if (const auto saved = dlrun::write_report(path, report); !saved) log.error("{}", saved.error().message);
+  if (const auto saved = dlrun::write_report(path, report); !saved) {
+    log.error("{}", saved.error().message);
+    report.reason += fmt::format("; there is no report: {}", saved.error().message);
+  }
   return report;
 }
 
@@ -394,7 +397,10 @@ ended_run follow(const launcher_choice& chosen, const protocol::agent_actor& age
   auto made = conclude(chosen, agent, options, ended, folder.lost(),
                        [&] { return final_report(seen.job, ended, seen.board.snapshot(), path, seen.log); });
   publisher.finish(made.report);
-  if (made.lacking.empty() && made.lost.empty()) observer.summary(made.report, path.string());
+  std::error_code ignored;
+  const bool is_written = std::filesystem::exists(path, ignored);
+  if (made.lacking.empty() && made.lost.empty())
+    observer.summary(made.report, is_written ? path.string() : "");
   return made;
 }
 
