@@ -1,4 +1,5 @@
 #include "actors/common/clock.hpp"
+#include "base/shell_word.hpp"
 #include "cli/attached_run.hpp"
 #include "cli/complain.hpp"
 #include "cli/root_request.hpp"
@@ -49,7 +50,7 @@ int detach(const attach_options& options) {
   if (!options.json && can_draw_on_stdout()) say(stdout, "\n"); // behind the bar
   complain(fmt::format("detached; the job keeps going: 'dlrun attach {0}' shows it again, 'dlrun stop {0}' "
                        "ends it",
-                       options.run_dir));
+                       base::shell_word(options.run_dir)));
   return static_cast<int>(job::exit_code::interrupted);
 }
 

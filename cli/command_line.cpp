@@ -46,6 +46,13 @@ int run_verb(CLI::App& app, int argc, char** argv) {
                           add_predict, add_logs,   add_events, add_explain,    add_doctor,   add_manifests,
                           add_submit,  add_delete, add_agent,  add_completion, add_version})
     add(app, chosen);
+  app.footer( // only now: a verb that has none would inherit it
+      "Examples:\n"
+      "  dlrun init mlp && dlrun train job.yaml\n"
+      "  dlrun train examples/fashion_mnist/cnn.yaml\n"
+      "  dlrun train job.yaml --set train.epochs=3 --set cluster.workers=4\n"
+      "  dlrun status runs/fashion-mnist-cnn --json\n"
+      "'dlrun VERB --help' says more.");
   refuse_empty_values(app);
   try {
     if (const auto wrong = unknown_verb(app, argc, argv)) return complain({error_code::bad_usage, *wrong});
@@ -79,11 +86,5 @@ int dlrun::run_command_line(int argc, char** argv) {
                "bit-identical to that of an undisturbed run.",
                "dlrun"};
   app.require_subcommand(1);
-  app.footer("Examples:\n"
-             "  dlrun init mlp && dlrun train job.yaml\n"
-             "  dlrun train examples/fashion_mnist/cnn.yaml\n"
-             "  dlrun train job.yaml --set train.epochs=3 --set cluster.workers=4\n"
-             "  dlrun status runs/fashion-mnist-cnn --json\n"
-             "'dlrun VERB --help' says more.");
   return cli::with_output_written(cli::run_verb(app, argc, argv));
 }

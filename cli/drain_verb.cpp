@@ -1,4 +1,5 @@
 #include "actors/agent/drain_stage.hpp"
+#include "base/shell_word.hpp"
 #include "base/utf8.hpp"
 #include "cli/complain.hpp"
 #include "cli/root_request.hpp"
@@ -69,13 +70,15 @@ int drain(const drain_options& options) {
               fmt::format("the name \"{}\" cannot be a host's: letters, digits, '.', '_' and '-', a letter "
                           "or digit first; 'dlrun status' names the hosts of the job",
                           base::printable(options.host))});
-  const auto way_out =
-      fmt::format("'dlrun resume {} --hosts FILE' goes on with the hosts of that list", options.run_dir);
+  const auto way_out = fmt::format("'dlrun resume {} --hosts FILE' goes on with the hosts of that list",
+                                   base::shell_word(options.run_dir));
   if (const auto over = why_over(options.run_dir, way_out)) return complain(*over);
-  if (options.wait && is_drained_already(options)) return wait_until_drained(options);
   const auto* word = options.undo ? "undrain" : "drain";
   const auto answer = request_of_root(options.run_dir, fmt::format("{} {}", word, options.host));
   if (!answer) return complain(answer.error());
+  // By somebody else, maybe just now.
+  const bool is_begun = answer->contains("error") && options.wait && is_drained_already(options);
+  if (is_begun) return wait_until_drained(options);
   if (answer->contains("error")) return complain_of_answer(*answer, "");
   say(stdout, "{}\n", answer->value("text", ""));
   return options.wait ? wait_until_drained(options) : 0;

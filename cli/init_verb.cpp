@@ -1,4 +1,5 @@
 #include "base/atomic_file.hpp"
+#include "base/shell_word.hpp"
 #include "cli/complain.hpp"
 #include "cli/templates.hpp"
 #include "cli/verbs.hpp"
@@ -67,7 +68,8 @@ int init(const init_options& options) {
   const auto files = files_of(**chosen, job_name);
   if (auto written = write_files(job.parent_path(), files); !written) return complain(written.error());
   for (const auto& file : files) say(stdout, "wrote {}\n", (job.parent_path() / file.name).string());
-  say(stdout, "edit it (docs/spec.md says what may stand there), then: dlrun train {}\n", job.string());
+  say(stdout, "edit it (docs/spec.md says what may stand there), then: dlrun train {}\n",
+      base::shell_word(job.string()));
   return 0;
 }
 

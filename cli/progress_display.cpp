@@ -124,7 +124,7 @@ void progress_display::summary(const dlrun::report& report, const std::string& r
     say(out_, "\nparameters_sha256 {}{}\n", report.parameters_sha256,
         report.deterministic ? "" : " (cluster.determinism is relaxed: other hosts may make other bits)");
   }
-  say(out_, "report {}\n", report_path);
+  if (!report_path.empty()) say(out_, "report {}\n", report_path);
   flush(out_);
 }
 

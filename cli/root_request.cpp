@@ -4,6 +4,7 @@
 #include "cli/complain.hpp"
 #include "job/run_layout.hpp"
 #include "runtime/missing_stores.hpp"
+#include "runtime/run_folder.hpp"
 #include "runtime/run_record.hpp"
 #include <dlrun/report.hpp>
 
@@ -17,11 +18,26 @@ namespace {
 constexpr auto answer_deadline = std::chrono::seconds(8);
 constexpr const char* ended_meanwhile = "the job ended meanwhile";
 
+/// Nobody can be asked: a root prepares the run, or it has ended without a report; "" otherwise.
+std::string why_nobody(const std::filesystem::path& run_dir) {
+  std::error_code ignored;
+  const bool is_over = std::filesystem::exists(run_dir / run_layout::report, ignored);
+  const bool can_be_asked = std::filesystem::exists(run_dir / run_layout::agent, ignored);
+  if (is_over || can_be_asked) return "";
+  if (auto unready = runtime::tell_unready_root(run_dir); !unready.empty()) return unready;
+  if (!std::filesystem::exists(run_dir / run_layout::record, ignored)) return "";
+  return fmt::format(
+      "the run in '{}' is not running, and ended without a report: '{}' goes on from what is on disk",
+      run_dir.string(), runtime::resume_command(run_dir));
+}
+
 } // namespace
 
 result<std::string> ask_root(const std::filesystem::path& run_dir, const std::string& request,
                              std::chrono::milliseconds deadline) {
   auto answer = agent::ask_root(run_dir, request, deadline);
+  if (!answer && answer.error().code == error_code::bad_usage)
+    if (auto why = why_nobody(run_dir); !why.empty()) return fail(error_code::bad_usage, std::move(why));
   if (answer || answer.error().code != error_code::role_lost) return answer;
   return fail(error_code::role_lost,
               fmt::format("{}; '{}' goes on from what is on disk{}", answer.error().message,

@@ -3,6 +3,7 @@
 #include "cli/root_request.hpp"
 #include "cli/say.hpp"
 #include "job/run_layout.hpp"
+#include "runtime/run_folder.hpp"
 
 #include <thread>
 
@@ -39,10 +40,13 @@ result<void> follow_run(const std::filesystem::path& run_dir,
   silent_root silence;
   do {
     std::error_code ignored;
+    // Looked at first: what is written until then is shown.
+    const bool is_over =
+        std::filesystem::exists(run_dir / run_layout::report, ignored) || !runtime::has_root(run_dir);
     const bool running = std::filesystem::exists(run_dir / run_layout::agent, ignored);
     const auto answer = running ? ask_root(run_dir, "status") : result<std::string>{};
     show_new(answer.value_or(""));
-    if (!running) return {};
+    if (!running && is_over) return {};
     silence.note(answer);
     // A root that is busy for a moment is neither dead nor elsewhere; one that ends in order takes
     // its file away first.

@@ -17,7 +17,8 @@ using look_pause = std::function<bool()>;
 bool pause_for_look();
 
 /// Calls `show_new` again and again until the run is over and it was called once more after that;
-/// at once when the run is over already; or until `pause` says so. `status`: what the root answers,
+/// at once when the run is over already, and not while its root prepares it; or until `pause` says
+/// so. `status`: what the root answers,
 /// "" when it does not, which is said on stderr when it lasts. @returns role_lost when the root of
 /// the run died, bad_usage when it is on another host.
 result<void> follow_run(const std::filesystem::path& run_dir,

@@ -84,12 +84,17 @@ void print_table(const nlohmann::ordered_json& status) {
   }
 }
 
+bool is_over(const std::filesystem::path& run_dir) {
+  std::error_code ignored;
+  return std::filesystem::exists(run_dir / run_layout::report, ignored) &&
+         !std::filesystem::exists(run_dir / run_layout::agent, ignored);
+}
+
 int status(const status_options& options) {
   const std::filesystem::path run_dir{options.run_dir};
-  std::error_code ignored;
-  const bool over = std::filesystem::exists(run_dir / run_layout::report, ignored) &&
-                    !std::filesystem::exists(run_dir / run_layout::agent, ignored);
-  const auto answer = over ? status_from_report(run_dir) : ask_root(run_dir, "status");
+  auto answer = is_over(run_dir) ? status_from_report(run_dir) : ask_root(run_dir, "status");
+  if (!answer && answer.error().code == error_code::bad_usage && is_over(run_dir)) // just now
+    answer = status_from_report(run_dir);
   if (!answer) return complain(answer.error());
   if (options.json)
     say(stdout, "{}\n", *answer);

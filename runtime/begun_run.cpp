@@ -1,5 +1,6 @@
 #include "runtime/begun_run.hpp"
 
+#include "base/shell_word.hpp"
 #include "job/choices.hpp"
 #include "job/run_layout.hpp"
 #include "runtime/changed_spec.hpp"
@@ -37,8 +38,8 @@ result<std::vector<std::string>> take_changes(const records::RunRecord& record, 
   if (!record.has_asked())
     return fail(error_code::bad_usage,
                 fmt::format("the run in '{0}' was begun by an earlier dlrun, which did not note what its job "
-                            "file said: 'dlrun resume {0}' goes on with it",
-                            folder));
+                            "file said: 'dlrun resume {1}' goes on with it",
+                            folder, base::shell_word(folder)));
   auto changes = changed_since(record, asked);
   std::vector<std::string> free;
   for (const auto& one : changes)
@@ -48,9 +49,9 @@ result<std::vector<std::string>> take_changes(const records::RunRecord& record, 
   return fail(
       error_code::bad_usage,
       fmt::format("the run in '{0}' is of another job than this file: {1}; put that back, or choose "
-                  "another folder with --run-dir; 'dlrun resume {0} --set' changes what may change of "
+                  "another folder with --run-dir; 'dlrun resume {2} --set' changes what may change of "
                   "a run",
-                  folder, tell_changes(changes, "{} was {} there, and is {}")));
+                  folder, tell_changes(changes, "{} was {} there, and is {}"), base::shell_word(folder)));
 }
 
 /// What resume without them loses, nobody has asked for here.
@@ -59,8 +60,8 @@ result<void> check_hosts(const run_folder& folder, const records::RunRecord& rec
   return fail(
       error_code::bad_usage,
       fmt::format("the run in '{0}' has other hosts, {1}: name their list with --hosts; 'dlrun resume "
-                  "{0}' goes on without them, and says what that loses",
-                  folder.path().string(), tell_hosts(record)));
+                  "{2}' goes on without them, and says what that loses",
+                  folder.path().string(), tell_hosts(record), base::shell_word(folder.path().string())));
 }
 
 } // namespace
@@ -75,9 +76,9 @@ result<std::optional<begun_run>> find_begun_run(const spec::JobSpec& asked, cons
     return fail(
         error_code::bad_usage,
         fmt::format("what is in the folder '{0}' is no run that this dlrun has begun: it has no "
-                    "run.record; remove it, or choose another folder with --run-dir ('dlrun resume {0} "
+                    "run.record; remove it, or choose another folder with --run-dir ('dlrun resume {1} "
                     "--unrecorded' goes on with a run of dlrun 0.1)",
-                    place.string()));
+                    place.string(), base::shell_word(place.string())));
   const auto folder = run_folder::open(place.string());
   if (!folder) return tl::unexpected(folder.error());
   const auto record = read_record(folder->path());

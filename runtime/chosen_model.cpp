@@ -1,5 +1,6 @@
 #include "runtime/chosen_model.hpp"
 
+#include "base/shell_word.hpp"
 #include "runtime/kept_stores.hpp"
 #include "runtime/missing_stores.hpp"
 #include "runtime/run_fingerprint.hpp"
@@ -20,9 +21,9 @@ std::string why_lacking(const std::filesystem::path& folder, const trained_with&
   const auto known = kept_stores(folder).value_or(coordinator::store_book::stores{});
   if (last.version > version_id{0}) return tell_not_whole(folder, *trained.record, missing, known);
   return fmt::format("the run in '{0}' had other hosts, {1}, and a part of its model is there, {2}: copy {3} "
-                     "from their folders into '{0}' ('dlrun explain {0}' says on which host each was last)",
+                     "from their folders into '{0}' ('dlrun explain {4}' says on which host each was last)",
                      folder.string(), tell_hosts(*trained.record), tell_stores(missing, known),
-                     folders_of_stores(missing));
+                     folders_of_stores(missing), base::shell_word(folder.string()));
 }
 
 inference::recorded_inputs recorded_of(const trained_with& trained) {

@@ -1,6 +1,7 @@
 #include "runtime/hosts_run.hpp"
 
 #include "actors/common/clock.hpp"
+#include "base/shell_word.hpp"
 #include "job/choices.hpp"
 #include "runtime/data_giver.hpp"
 #include "runtime/held_stores.hpp"
@@ -69,7 +70,7 @@ std::string way_to_join(const hosts_plan& plan, const enrolment_desk* desk, cons
         desk->address(), plan.hosts.join().key_file());
   return fmt::format("hosts join at {0}: 'dlrun token {1}' here prints a token, 'dlrun agent --join {0} "
                      "--token-file FILE' there uses it",
-                     desk->address(), job.run_dir.string());
+                     desk->address(), base::shell_word(job.run_dir.string()));
 }
 
 /// Those that had joined an earlier root.

@@ -13,12 +13,12 @@
 #include "job/exit_code.hpp"
 #include "job/run_layout.hpp"
 #include "observability/run_publisher.hpp"
+#include "runtime/before_begin.hpp"
 #include "runtime/folder_watch.hpp"
 #include "runtime/launcher_choice.hpp"
 #include "runtime/missing_stores.hpp"
 #include "runtime/run_control.hpp"
 
-#include <atomic>
 #include <csignal>
 #include <dlrun/check.hpp>
 #include <fmt/ranges.h>
@@ -64,29 +64,12 @@ make_context(const prepared_job& job, const std::filesystem::path& run_dir, cons
                                    .gpus = job.gpus});
 }
 
-/// What other commands may want of a job that waits for hosts.
-struct before_begin {
-  std::atomic<bool> is_over{false}; ///< the job has begun
-  std::atomic<bool> is_stopped{false};
-
-  /// "": run_control answers.
-  std::string answer(const std::string& request) {
-    if (is_over || request == "status" || request.starts_with("token ")) return "";
-    if (request != "stop")
-      return nlohmann::json{{"error", "the job has not begun: it waits for its hosts"},
-                            {"exit_code", static_cast<int>(job::exit_code::bad_input)}}
-          .dump();
-    is_stopped = true;
-    return "stopping";
-  }
-};
-
 result<std::unique_ptr<agent::control_server>> answer_commands(const std::filesystem::path& run_dir,
                                                                run_control answers,
                                                                std::shared_ptr<before_begin> before) {
   return agent::control_server::start(run_dir, [answers = std::move(answers), before = std::move(before)](
                                                    const auto& request, const auto& reply) {
-    if (const auto said = before->answer(request); !said.empty()) return reply(said);
+    if (const auto said = before->answer(request)) return reply(*said);
     answers.answer(request, reply);
   });
 }
@@ -108,6 +91,8 @@ result<void> carry_out_change(const launcher_choice& chosen, const local_run_opt
   if (auto changed = change_record(); !changed) return changed;
   return change.of_files();
 }
+
+result<void> stopped() { return fail(error_code::interrupted, "stopped by 'dlrun stop'"); }
 
 /// What may go wrong before a role is started: hosts that do not come, a socket that cannot be
 /// had, an observer that does not want to. @returns what answers `dlrun status`
@@ -131,7 +116,7 @@ result<std::unique_ptr<agent::control_server>> open_run(const launcher_choice& c
   if (chosen.hosts && !options.gathers) {
     auto there = chosen.hosts->wait_until_there(observer, [&]() -> result<void> {
       common::post(agent, [launcher = chosen.hosts->launcher()] { launcher->tick(); });
-      if (before->is_stopped) return fail(error_code::interrupted, "stopped by 'dlrun stop'");
+      if (before->is_stopped()) return stopped();
       return {};
     });
     if (!there) return tl::unexpected(there.error());
@@ -139,7 +124,7 @@ result<std::unique_ptr<agent::control_server>> open_run(const launcher_choice& c
   if (!control)
     if (auto done = open(); !done) return tl::unexpected(done.error());
   if (auto changed = carry_out_change(chosen, options); !changed) return tl::unexpected(changed.error());
-  before->is_over = true;
+  if (!before->begin()) return tl::unexpected(stopped().error());
   if (auto begun = observer.begun(); !begun) return tl::unexpected(begun.error());
   return control;
 }
@@ -244,7 +229,7 @@ protocol::job_ended watch(const launcher_choice& chosen, agent::run_board& board
     observer.update(board.snapshot(), common::now());
     if (const auto why = is_lost ? "" : folder.lost(); !why.empty()) {
       is_lost = true;
-      caf::anon_send(agent, protocol::stop_job{protocol::job_outcome::failed, why, error_code::system});
+      caf::anon_send(agent, protocol::stop_job{protocol::job_outcome::failed, why, error_code::system, true});
     }
     const auto wish = observer.asked_to_stop();
     if (wish && wish->end_now) {
@@ -274,7 +259,10 @@ dlrun::report final_report(const common::job_context& job, const protocol::job_e
   report.versions.dlrun = common::dlrun_version();
   report.host.cpu_model = engine::cpu_model();
   report.host.device = job.spec.cluster().device();
-  if (const auto saved = dlrun::write_report(path, report); !saved) log.error("{}", saved.error().message);
+  if (const auto saved = dlrun::write_report(path, report); !saved) {
+    log.error("{}", saved.error().message);
+    report.reason += fmt::format("; there is no report: {}", saved.error().message);
+  }
   return report;
 }
 
@@ -293,6 +281,7 @@ struct ended_run {
   dlrun::report report;
   std::string lacking;
   bool was_stopped = false;
+  std::string lost{}; ///< why the run folder is not there any more; whatever is there is not the run's
 };
 
 std::function<std::optional<std::string>()> lacking_in(const std::filesystem::path& run_dir) {
@@ -303,15 +292,17 @@ std::function<std::optional<std::string>()> lacking_in(const std::filesystem::pa
   };
 }
 
-/// The roles have ended. @returns what came of it
+/// The roles have ended. @param lost see folder_watch  @returns what came of it
 ended_run conclude(const launcher_choice& chosen, const protocol::agent_actor& agent,
-                   const local_run_options& options, const protocol::job_ended& ended,
+                   const local_run_options& options, const protocol::job_ended& ended, std::string lost,
                    const std::function<dlrun::report()>& read_report) {
-  ended_run made{read_report(), {}, ended.outcome == protocol::job_outcome::interrupted};
-  if (options.hosts) made.lacking = why_not_whole(options.run_dir, made.report);
+  ended_run made{{}, {}, ended.outcome == protocol::job_outcome::interrupted, std::move(lost)};
+  const bool is_lost = !made.lost.empty();
+  if (!is_lost) made.report = read_report();
+  if (options.hosts && !is_lost) made.lacking = why_not_whole(options.run_dir, made.report);
   const bool waits = are_to_wait(options, ended, made.lacking);
   release(chosen, agent, waits);
-  if (!waits) root_secrets::forget(options.run_dir);
+  if (!waits && !is_lost) root_secrets::forget(options.run_dir);
   return made;
 }
 
@@ -322,18 +313,20 @@ struct own_sight {
   spdlog::logger& log;
 };
 
-/// Until it has ended. @returns what came of it; system where the run folder is gone
-result<ended_run> follow(const launcher_choice& chosen, const protocol::agent_actor& agent,
-                         const local_run_options& options, const own_sight& seen, run_observer& observer,
-                         observability::run_publisher& publisher) {
+/// Until it has ended. @returns what came of it
+ended_run follow(const launcher_choice& chosen, const protocol::agent_actor& agent,
+                 const local_run_options& options, const own_sight& seen, run_observer& observer,
+                 observability::run_publisher& publisher) {
   const folder_watch folder{options.run_dir};
   const auto ended = watch(chosen, seen.board, observer, publisher, agent, folder);
   const auto path = options.run_dir / run_layout::report;
-  auto made = conclude(chosen, agent, options, ended,
+  auto made = conclude(chosen, agent, options, ended, folder.lost(),
                        [&] { return final_report(seen.job, ended, seen.board.snapshot(), path, seen.log); });
   publisher.finish(made.report);
-  if (auto lost = folder.lost(); !lost.empty()) return fail(error_code::system, std::move(lost));
-  if (made.lacking.empty()) observer.summary(made.report, path.string());
+  std::error_code ignored;
+  const bool is_written = std::filesystem::exists(path, ignored);
+  if (made.lacking.empty() && made.lost.empty())
+    observer.summary(made.report, is_written ? path.string() : "");
   return made;
 }
 
@@ -385,8 +378,9 @@ result<report> run_locally(const prepared_job& prepared, const local_run_options
   block_broken_pipes();
   auto ended = run_roles(prepared, options, observer);
   std::error_code ignored;
-  if (!ended && options.is_new) std::filesystem::remove_all(options.run_dir, ignored);
+  if (!ended && options.is_new) std::filesystem::remove_all(options.run_dir, ignored); // nothing began
   if (!ended) return tl::unexpected(ended.error());
+  if (!ended->lost.empty()) return fail(error_code::system, ended->lost);
   if (ended->lacking.empty() && !(options.gathers && ended->was_stopped)) return std::move(ended->report);
   if (ended->lacking.empty())
     return fail(error_code::interrupted, "stopped before the hosts of the job had heard that it is over; its "

@@ -71,9 +71,10 @@ std::string tell_not_whole(const std::filesystem::path& run_dir, const records::
                            const coordinator::store_book::stores& known) {
   return fmt::format(
       "the run in '{0}' is trained to its end, and a part of its model is still on other hosts: {1}; the run "
-      "had the hosts {2}; 'dlrun resume {0} --hosts FILE' brings it when they are there, or copy {3} from "
+      "had the hosts {2}; '{4}' brings it when they are there, or copy {3} from "
       "their folders into '{0}'",
-      run_dir.string(), tell_stores(missing, known), tell_hosts(record), folders_of_stores(missing));
+      run_dir.string(), tell_stores(missing, known), tell_hosts(record), folders_of_stores(missing),
+      resume_command(run_dir));
 }
 
 std::string why_not_whole(const std::filesystem::path& run_dir, const dlrun::report& ended) {

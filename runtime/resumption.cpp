@@ -6,6 +6,7 @@
 #include "actors/protocol/timeline.hpp"
 #include "base/output_file.hpp"
 #include "base/random.hpp"
+#include "base/shell_word.hpp"
 #include "job/choices.hpp"
 #include "job/run_layout.hpp"
 #include "job/spec_reader.hpp"
@@ -86,9 +87,9 @@ result<void> check_recorded(const trained_with& past, const run_folder& folder,
     return fail(
         error_code::bad_usage,
         fmt::format("the run in '{0}' has no run.record, as those of dlrun 0.1: nobody can tell whether "
-                    "its specification and data are what it was trained with; 'dlrun resume {0} "
+                    "its specification and data are what it was trained with; 'dlrun resume {1} "
                     "--unrecorded' goes on with them as they are, and keeps a record from then on",
-                    path));
+                    path, base::shell_word(path)));
   if (past.record && options.unrecorded)
     return fail(error_code::bad_usage,
                 fmt::format("the run in '{}' has a run.record: leave --unrecorded out", path));
@@ -101,10 +102,11 @@ result<void> check_unedited(const trained_with& past, const run_folder& folder,
   return fail(
       error_code::bad_usage,
       fmt::format("the specification in the run folder '{0}' is not what the run was trained with: {1}; "
-                  "'dlrun resume {0} --as-trained' goes on as trained and writes the file again (the "
+                  "'dlrun resume {2} --as-trained' goes on as trained and writes the file again (the "
                   "edited one is kept beside it); what may change is changed with --set, and another "
                   "job is trained in another folder",
-                  folder.path().string(), fmt::join(past.edited, "; ")));
+                  folder.path().string(), fmt::join(past.edited, "; "),
+                  base::shell_word(folder.path().string())));
 }
 
 /// What is asked for, over what the run was trained with. Not yet compared with it.

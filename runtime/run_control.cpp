@@ -26,48 +26,53 @@ std::string refusal(const std::string& why, job::exit_code code) {
   return to_text({{"error", why}, {"exit_code", static_cast<int>(code)}});
 }
 
+/// Nobody has answered in time, or nobody is there to answer any more.
+std::string refuse_late(bool is_late) {
+  if (!is_late) return refusal("the job is ending", job::exit_code::bad_input);
+  return refusal(
+      "the number is not in the coordinator's journal yet; the root goes on telling it, and 'dlrun "
+      "status' says when it counts",
+      job::exit_code::job_failed);
+}
+
 } // namespace
 
 void run_control::answer(const std::string& request, const agent::control_reply& reply) const {
   if (host_logs::takes(request)) return logs_.answer(request, reply);
   if (request.starts_with(drain_word) || request.starts_with(undrain_word)) return drain(request, reply);
+  if (request.starts_with(scale_word)) return scale(request.substr(scale_word.size()), reply);
   reply(answer_at_once(request));
 }
 
 std::string run_control::answer_at_once(const std::string& request) const {
   if (request == "status") return agent::to_json(board_->snapshot());
-  if (request.starts_with(scale_word)) return scale(request.substr(scale_word.size()));
   if (request.starts_with(token_word)) return token(request.substr(token_word.size()));
   if (request != "stop") return refusal("unknown request", job::exit_code::bad_input);
   caf::anon_send(agent_, protocol::stop_job{protocol::job_outcome::interrupted, "stopped by 'dlrun stop'"});
   return "stopping";
 }
 
-std::string run_control::scale(const std::string& workers) const {
+/// An actor of its own waits for the journal, so that others are answered meanwhile.
+void run_control::scale(const std::string& workers, const agent::control_reply& reply) const {
   protocol::scale_request wanted;
   const auto* const end = workers.data() + workers.size();
   if (const auto read = std::from_chars(workers.data(), end, wanted.workers);
       read.ec != std::errc{} || read.ptr != end)
-    return refusal(fmt::format("{} is no number of workers that there can be", workers),
-                   job::exit_code::bad_input);
+    return reply(refusal(fmt::format("{} is no number of workers that there can be", workers),
+                         job::exit_code::bad_input));
   auto scaled = spec_;
   scaled.mutable_cluster()->set_workers(wanted.workers);
   if (const auto room = check_descriptor_limit(scaled); !room)
-    return refusal(room.error().message, job::exit_code_for(room.error().code));
-  std::string said;
-  caf::scoped_actor self{system_};
-  self->request(agent_, scale_deadline, wanted)
-      .receive(
-          [&](const protocol::scale_reply& reply) {
-            said = reply.accepted ? nlohmann::json{{"workers", wanted.workers}}.dump()
-                                  : refusal(reply.reason, job::exit_code::bad_input);
-          },
-          [&](const caf::error&) {
-            said = refusal("the number is not in the coordinator's journal yet; the root goes on telling "
-                           "it, and 'dlrun status' says when it counts",
-                           job::exit_code::job_failed);
-          });
-  return said;
+    return reply(refusal(room.error().message, job::exit_code_for(room.error().code)));
+  system_.spawn([agent = agent_, wanted, reply](caf::event_based_actor* self) {
+    common::ask(
+        self, agent, scale_deadline, wanted,
+        [wanted, reply](const protocol::scale_reply& said) {
+          reply(said.accepted ? to_text({{"workers", wanted.workers}})
+                              : refusal(said.reason, job::exit_code::bad_input));
+        },
+        [reply](const caf::error& why) { reply(refuse_late(why == caf::sec::request_timeout)); });
+  });
 }
 
 std::string run_control::token(const std::string& lifetime) const {

@@ -18,10 +18,10 @@ namespace dlrun::runtime {
 /// `valid_s`.
 using token_maker = std::function<result<std::string>(std::chrono::seconds lifetime)>;
 
-/// Answers requests to the root of a run. Called on the thread of the control socket; waits up to 5
-/// s for a number of workers to be journaled. The answer to `scale N` is {"workers":N}, to
-/// `token S` that of the token_maker, to `drain HOST` and `undrain HOST` {"host":HOST,"text":what
-/// is told}; or an error, {"error":text,"exit_code":n}.
+/// Answers requests to the root of a run. Called on the thread of the control socket, and keeps it
+/// waiting for nothing; a number of workers has 5 s to be journaled. The answer to `scale N` is
+/// {"workers":N}, to `token S` that of the token_maker, to `drain HOST` and `undrain HOST`
+/// {"host":HOST,"text":what is told}; or an error, {"error":text,"exit_code":n}.
 class run_control {
 public:
   /// `system` outlives this.
@@ -40,8 +40,8 @@ public:
 
 private:
   std::string answer_at_once(const std::string& request) const;
-  std::string scale(const std::string& workers) const;
   std::string token(const std::string& lifetime) const;
+  void scale(const std::string& workers, const agent::control_reply& reply) const;
   void drain(const std::string& request, const agent::control_reply& reply) const;
 
   caf::actor_system& system_;

@@ -1,6 +1,7 @@
 #include "runtime/run_folder.hpp"
 
 #include "base/own_machine.hpp"
+#include "base/shell_word.hpp"
 #include "job/host_mark.hpp"
 #include "job/run_layout.hpp"
 #include "job/spec_writer.hpp"
@@ -45,17 +46,17 @@ tl::unexpected<error> in_use(const std::filesystem::path& folder, int lock) {
   if (!last.host.empty() && last.host != base::host_name())
     return fail(error_code::bad_usage,
                 fmt::format("the run folder '{0}' is in use by process {2} on host {1}, or by somebody who "
-                            "reads it: a run and its journal have one root; 'dlrun stop {0}' on {1} ends it",
-                            folder.string(), last.host, last.pid));
+                            "reads it: a run and its journal have one root; 'dlrun stop {3}' on {1} ends it",
+                            folder.string(), last.host, last.pid, base::shell_word(folder.string())));
   if (!lives(last.pid)) // readers leave no pid
     return fail(error_code::bad_usage,
                 fmt::format("the run folder '{}' is in use, by 'dlrun export', 'evaluate' or 'predict': try "
                             "again when that is done",
                             folder.string()));
   return fail(error_code::bad_usage,
-              fmt::format("the run folder '{}' is in use by process {}: 'dlrun status {}' shows the run, "
-                          "'dlrun stop {}' ends it",
-                          folder.string(), last.pid, folder.string(), folder.string()));
+              fmt::format("the run folder '{0}' is in use by process {1}: 'dlrun status {2}' shows the run, "
+                          "'dlrun stop {2}' ends it",
+                          folder.string(), last.pid, base::shell_word(folder.string())));
 }
 
 /// Not inherited by the roles' processes: the lock is the root's alone, and goes when it goes.
@@ -123,6 +124,12 @@ result<void> remove_beginning(const std::filesystem::path& folder) {
 result<void> check_holds_no_run(const std::filesystem::path& folder) {
   std::error_code why;
   if (!holds_run(folder, why)) return {};
+  if (holds_at_most_a_beginning(folder) && !has_root(folder))
+    return fail(
+        error_code::bad_usage,
+        fmt::format("a run was begun in '{}' by a command that was killed before there was anything to "
+                    "go on with: remove that folder, or train with --or-resume, which begins anew there",
+                    folder.string()));
   return fail(
       error_code::bad_usage,
       fmt::format("there is a run in '{}' already: '{}' goes on with it; for a new one choose another "
@@ -149,6 +156,17 @@ result<std::filesystem::path> find_run(const std::string& folder) {
 }
 
 bool has_root(const std::filesystem::path& folder) { return is_locked(folder / run_layout::lock); }
+
+std::string tell_unready_root(const std::filesystem::path& folder) {
+  const base::unique_fd lock{::open((folder / run_layout::lock).c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
+  if (!lock || !has_root(folder)) return "";
+  const auto root = holder_of(lock.get());
+  return fmt::format(
+      "the run in '{0}' does not answer yet: process {1} of host {2} prepares it; 'dlrun attach {3}' "
+      "waits for it, and SIGTERM to that process ends it",
+      folder.string(), root.pid, root.host.empty() ? base::host_name() : root.host,
+      base::shell_word(folder.string()));
+}
 
 std::filesystem::path place_for_run(const std::string& wanted, const spec::JobSpec& spec) {
   std::error_code ignored;
@@ -192,9 +210,16 @@ result<run_folder> run_folder::create(const std::string& wanted, const spec::Job
   // Who was quicker may be done already.
   if (auto none = check_holds_no_run(path); !none) return tl::unexpected(none.error());
   run_folder made{path, std::move(*held)};
-  if (auto written = job::write_spec_file(made.spec_file(), spec); !written)
+  if (auto written = job::write_spec_file(made.spec_file(), spec); !written) {
+    made.abandon();
     return tl::unexpected(written.error());
+  }
   return made;
+}
+
+void run_folder::abandon() const {
+  std::error_code ignored;
+  std::filesystem::remove_all(path_, ignored);
 }
 
 result<run_folder> run_folder::open(const std::string& folder) {

@@ -18,6 +18,9 @@ result<std::filesystem::path> find_run(const std::string& folder);
 /// cannot be found out.
 bool has_root(const std::filesystem::path& folder);
 
+/// That a root has the folder and answers nobody yet, with the way out; "" when no root has it.
+std::string tell_unready_root(const std::filesystem::path& folder);
+
 /// The full path of the folder of a run that is to begin: `wanted`, or runs/<name of the job>.
 std::filesystem::path place_for_run(const std::string& wanted, const spec::JobSpec& spec);
 
@@ -41,6 +44,10 @@ public:
   static result<run_folder> open(const std::string& folder);
   /// For a look: any number of readers, while no root uses it. Writes nothing. Errors as above.
   static result<run_folder> open_to_read(const std::string& folder);
+
+  /// Removes the folder of a run that did not begin after all, so that it is not in the way of the
+  /// next try.
+  void abandon() const;
 
   const std::filesystem::path& path() const { return path_; }
   /// The specification as used, for people; revision 0 is what the run began with. The truth is

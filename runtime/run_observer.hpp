@@ -40,7 +40,7 @@ public:
   /// Asked after each update, and while the hosts of the run are waited for. @returns nothing to go
   /// on.
   virtual std::optional<stop_wish> asked_to_stop() { return std::nullopt; }
-  /// The end. `report_path`: where the report is.
+  /// The end. `report_path`: where the report is; "" if it could not be written.
   virtual void summary(const dlrun::report& report, const std::string& report_path) = 0;
 };
 

@@ -2,6 +2,7 @@
 
 #include "base/atomic_file.hpp"
 #include "base/random.hpp"
+#include "base/shell_word.hpp"
 #include "data/recorded_data.hpp"
 #include "job/defaults.hpp"
 #include "job/run_layout.hpp"
@@ -83,7 +84,7 @@ result<std::optional<records::RunRecord>> read_record(const std::filesystem::pat
         fmt::format("'{}' is not what dlrun wrote (an edited or damaged file, or one of a later version): "
                     "restore it from a copy; without one, remove it: 'dlrun resume {} --unrecorded' then "
                     "goes on with spec.yaml and the data as they are",
-                    file.string(), run_dir.string()));
+                    file.string(), base::shell_word(run_dir.string())));
   for (auto& spec : *record.mutable_revisions()) job::fill_defaults(spec, spec.name());
   if (record.has_asked()) job::fill_defaults(*record.mutable_asked(), record.asked().name());
   return record;
@@ -103,7 +104,8 @@ bool needs_hosts(const std::filesystem::path& run_dir) {
 }
 
 std::string resume_command(const std::filesystem::path& run_dir) {
-  return fmt::format("dlrun resume {}{}", run_dir.string(), needs_hosts(run_dir) ? " --hosts FILE" : "");
+  return fmt::format("dlrun resume {}{}", base::shell_word(run_dir.string()),
+                     needs_hosts(run_dir) ? " --hosts FILE" : "");
 }
 
 result<void> write_record(const std::filesystem::path& run_dir, const records::RunRecord& record) {

@@ -310,7 +310,13 @@ agent_actions agent_core::on_job_ended(const protocol::job_ended& ended, time_po
 
 agent_actions agent_core::on_stop(const protocol::stop_job& stop, time_point now) {
   agent_actions out;
-  begin_end({stop.outcome, stop.reason, stop.code}, now, out);
+  const protocol::job_ended how{stop.outcome, stop.reason, stop.code};
+  if (!stop.is_without_report) {
+    begin_end(how, now, out);
+    return out;
+  }
+  end_.begin(how);
+  shut_down(now, out);
   return out;
 }
 

@@ -3,6 +3,8 @@
 #include "base/atomic_file.hpp"
 #include "base/os_error.hpp"
 #include "base/own_machine.hpp"
+#include "base/read_at.hpp"
+#include "base/write_all.hpp"
 #include "job/host_mark.hpp"
 #include "job/run_layout.hpp"
 #include "transport/exchange_wire.hpp"
@@ -12,6 +14,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <poll.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -21,7 +24,8 @@ namespace {
 namespace wire = transport::wire;
 
 constexpr std::size_t request_bytes_max = 4096;
-constexpr std::size_t answer_bytes_max = 160 * 1024; // a packet must fit the socket's buffer
+constexpr std::size_t packet_bytes_max = 160 * 1024; // it must fit the socket's buffer
+constexpr std::string_view answer_beside = "m";      // a packet beside which comes memory with the answer
 constexpr int client_patience_ms = 1000;
 constexpr char abstract_sign = '@'; // in front of a name in agent.json, as in /proc/net/unix
 constexpr mode_t socket_mode = 0600;
@@ -129,10 +133,42 @@ int connect_to(int socket, const root_place& root, const std::filesystem::path& 
   return ::connect(socket, place->get(), sizeof place->address) == 0 ? 0 : errno;
 }
 
+/// Of memory with an answer.
+result<std::string> read_all(int memory) {
+  struct stat about {};
+  if (::fstat(memory, &about) != 0) return base::fail_errno("cannot read the answer of the root");
+  std::string answer(static_cast<std::size_t>(about.st_size), '\0');
+  if (!base::read_at(memory, std::as_writable_bytes(std::span{answer}), 0))
+    return base::fail_errno("cannot read the answer of the root");
+  return answer;
+}
+
+bool listens(const root_place& root, const std::filesystem::path& run_dir) {
+  const auto socket = wire::make_socket();
+  return socket && connect_to(socket->get(), root, run_dir) == 0;
+}
+
+/// The connection has ended. A root that ends in order takes its file away before its connections
+/// end; one that still listens has nobody left who could answer.
+tl::unexpected<error> why_unanswered(const root_place& root, const std::filesystem::path& run_dir) {
+  if (const auto now = read_place(run_dir); !now) return tl::unexpected(now.error());
+  if (!listens(root, run_dir)) return why_gone(root, run_dir);
+  return fail(error_code::bad_usage, fmt::format("the run in '{}' is ending: its root process (pid {}) does "
+                                                 "not take this any more",
+                                                 run_dir.string(), root.pid));
+}
+
 } // namespace
 
+/// What fits no packet comes in memory.
 void control_reply::operator()(std::string_view answer) const {
-  wire::send_packet(connection_->get(), answer.data(), std::min(answer.size(), answer_bytes_max));
+  if (answer.size() <= packet_bytes_max) {
+    wire::send_packet(connection_->get(), answer.data(), answer.size());
+    return;
+  }
+  const base::unique_fd memory{::memfd_create("dlrun:answer", MFD_CLOEXEC)};
+  if (memory && base::write_all(memory.get(), answer))
+    wire::send_packet(connection_->get(), answer_beside.data(), answer_beside.size(), memory.get());
 }
 
 result<std::unique_ptr<control_server>> control_server::start(const std::filesystem::path& run_dir,
@@ -150,22 +186,26 @@ result<std::unique_ptr<control_server>> control_server::start(const std::filesys
       {"socket", *name}}.dump();
   if (auto written = base::write_file_atomically(run_dir / run_layout::agent, place + "\n"); !written)
     return tl::unexpected(written.error());
-  std::unique_ptr<control_server> made(new control_server(std::move(*socket), run_dir, std::move(answer)));
+  base::unique_fd folder{::open(run_dir.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC)};
+  if (!folder) return base::fail_errno(fmt::format("cannot open '{}'", run_dir.string()));
+  std::unique_ptr<control_server> made(
+      new control_server(std::move(*socket), std::move(folder), std::move(answer)));
   if (auto ok = made->thread_.start("dlrun-control", "the control socket", *made); !ok)
     return tl::unexpected(ok.error());
   return made;
 }
 
-control_server::control_server(base::unique_fd socket, std::filesystem::path run_dir, handler answer)
+control_server::control_server(base::unique_fd socket, base::unique_fd folder, handler answer)
     : listener_{std::move(socket)}
-    , run_dir_{std::move(run_dir)}
+    , folder_{std::move(folder)}
     , handler_{std::move(answer)} {}
 
+/// Who is not answered any more sees that the file is gone. Both are in the folder that was served,
+/// whatever its name is by now.
 control_server::~control_server() {
+  ::unlinkat(folder_.get(), run_layout::agent, 0);
+  ::unlinkat(folder_.get(), run_layout::control_socket, 0);
   thread_.stop();
-  std::error_code ignored; // the folder may be gone
-  std::filesystem::remove(run_dir_ / run_layout::agent, ignored);
-  std::filesystem::remove(run_dir_ / run_layout::control_socket, ignored);
 }
 
 std::chrono::steady_clock::time_point control_server::watch(std::vector<pollfd>& fds) {
@@ -197,14 +237,15 @@ result<std::string> ask_root(const std::filesystem::path& run_dir, const std::st
   if (!socket) return tl::unexpected(socket.error());
   const int refused = connect_to(socket->get(), *root, run_dir);
   if (refused == EAGAIN) return no_answer(*root); // as many wait as can
-  if (refused != 0) return why_gone(*root, run_dir);
+  if (refused != 0) return why_unanswered(*root, run_dir);
   if (auto same = wire::check_peer_user(socket->get()); !same) return tl::unexpected(same.error());
-  if (wire::send_packet(socket->get(), request.data(), request.size()) != 0) return why_gone(*root, run_dir);
+  if (wire::send_packet(socket->get(), request.data(), request.size()) != 0)
+    return why_unanswered(*root, run_dir);
   if (!wait_readable(socket->get(), static_cast<int>(deadline.count()))) return no_answer(*root);
-  std::string answer(answer_bytes_max, '\0');
+  std::string answer(packet_bytes_max, '\0');
   const auto packet = wire::receive_packet(socket->get(), answer.data(), answer.size());
-  if (!packet) return tl::unexpected(packet.error());
-  if (packet->size == 0) return why_gone(*root, run_dir);
+  if (!packet || packet->size == 0) return why_unanswered(*root, run_dir);
+  if (packet->descriptor) return read_all(packet->descriptor.get());
   answer.resize(std::min(packet->size, answer.size()));
   return answer;
 }

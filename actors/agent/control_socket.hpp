@@ -43,20 +43,20 @@ public:
   ~control_server() override;
 
 private:
-  control_server(base::unique_fd socket, std::filesystem::path run_dir, handler answer);
+  control_server(base::unique_fd socket, base::unique_fd folder, handler answer);
   std::chrono::steady_clock::time_point watch(std::vector<pollfd>& fds) override;
   void serve(std::span<const pollfd> fds) override;
   void answer(base::unique_fd connection) const;
 
   base::listener listener_;
-  std::filesystem::path run_dir_;
+  base::unique_fd folder_; ///< of the run
   handler handler_;
   base::service_loop thread_;
 };
 
-/// Asks the root of the run in `run_dir`. @returns bad_usage when it is no run folder, or that of a
-/// root on another host; role_lost when the root is gone (without having ended the run in order),
-/// which names no way out; timed_out when it does not answer.
+/// Asks the root of the run in `run_dir`. @returns bad_usage when it is no run folder, that of a
+/// root on another host, or of one that has ended the run in order or is about to; role_lost when
+/// the root is gone without that, which names no way out; timed_out when it does not answer.
 result<std::string> ask_root(const std::filesystem::path& run_dir, const std::string& request,
                              std::chrono::milliseconds deadline = std::chrono::milliseconds(2000));
 

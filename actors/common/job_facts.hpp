@@ -5,6 +5,7 @@
 #include "actors/protocol/durability.hpp"
 #include "actors/protocol/parking.hpp"
 #include "actors/protocol/time.hpp"
+#include "base/shell_word.hpp"
 #include "data/job_data.hpp"
 #include "data/sampler.hpp"
 #include "engine/parameter_layout.hpp"
@@ -45,7 +46,7 @@ struct job_facts {
 
   /// Of people, on the root's host.
   std::string resume_command() const {
-    return "dlrun resume " + root_dir.string() + (has_hosts ? " --hosts FILE" : "");
+    return "dlrun resume " + base::shell_word(root_dir.string()) + (has_hosts ? " --hosts FILE" : "");
   }
   /// What PS shards keep on disk.
   protocol::durability durability() const;

@@ -3,6 +3,7 @@
 #include "actors/common/evaluation_metrics.hpp"
 #include "actors/protocol/bit_patterns.hpp"
 #include "base/sha256.hpp"
+#include "base/shell_word.hpp"
 
 #include <algorithm>
 #include <bit>
@@ -130,7 +131,7 @@ protocol::job_ended judged(const common::job_facts& job, const report_sources& s
       fmt::format("the training is done, but on the validation data the loss of its last version, step {}, "
                   "is {}: what the model gives for some of the records is beyond a float. 'dlrun export {}' "
                   "writes the model all the same",
-                  sources.last_version, loss, job.root_dir.string())};
+                  sources.last_version, loss, base::shell_word(job.root_dir.string()))};
 }
 
 std::vector<std::uint64_t> numbers_in_files(const common::job_facts& job, const protocol::parked_slot& what) {

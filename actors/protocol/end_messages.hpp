@@ -89,10 +89,11 @@ struct stop_job {
   job_outcome outcome = job_outcome::interrupted;
   std::string reason;
   error_code code = error_code::role_lost; ///< as in job_ended
+  bool is_without_report = false;          ///< the run folder is not there any more, or another one is
 
   template <class Inspector>
   friend auto inspect(Inspector& f, stop_job& x) {
-    return f(x.outcome, x.reason, x.code);
+    return f(x.outcome, x.reason, x.code, x.is_without_report);
   }
 };
 

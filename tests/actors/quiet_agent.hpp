@@ -9,14 +9,15 @@ namespace dlrun::test {
 
 /// @param on_heartbeat answers a heartbeat
 /// @param on_credentials_wanted answers who wants a certificate
-template <class Heartbeat, class CredentialsWanted>
-protocol::agent_actor::behavior_type quiet_agent(Heartbeat on_heartbeat,
-                                                 CredentialsWanted on_credentials_wanted) {
+/// @param on_scale_request answers who wants another number of workers
+template <class Heartbeat, class CredentialsWanted, class ScaleRequest>
+protocol::agent_actor::behavior_type
+quiet_agent(Heartbeat on_heartbeat, CredentialsWanted on_credentials_wanted, ScaleRequest on_scale_request) {
   return {
       [](const protocol::join&, const protocol::coordinator_actor&) { return protocol::join_reply{}; },
       [](const protocol::grant&) {},
       [](const protocol::workers_wanted&) {},
-      [](const protocol::scale_request&) { return protocol::scale_reply{}; },
+      std::move(on_scale_request),
       [](const protocol::job_event&) {},
       [](const protocol::stall&) {},
       [](const protocol::job_ended&) {},
@@ -29,6 +30,14 @@ protocol::agent_actor::behavior_type quiet_agent(Heartbeat on_heartbeat,
       [](const protocol::report_part&) { return protocol::report_taken{}; },
       [](const protocol::tick&) {},
       [](const protocol::continuation& task) { common::run(task); }};
+}
+
+/// The same, which scales nothing.
+template <class Heartbeat, class CredentialsWanted>
+protocol::agent_actor::behavior_type quiet_agent(Heartbeat on_heartbeat,
+                                                 CredentialsWanted on_credentials_wanted) {
+  return quiet_agent(std::move(on_heartbeat), std::move(on_credentials_wanted),
+                     [](const protocol::scale_request&) { return protocol::scale_reply{}; });
 }
 
 } // namespace dlrun::test

@@ -57,6 +57,18 @@ class full_disk(runs_on_disks):
             self.assertEqual({event["event"] for event in job.events()} & {"disk-full", "disk-ok"},
                              {"disk-full", "disk-ok"})
 
+    def test_on_which_no_run_can_begin_keeps_nothing_of_it(self):
+        file = small_data.write_spec(self.bench.folder / "job.yaml", self.durable_spec("auto"))
+        for size in ("16k", "1m"):  # for the folder, for what is measured
+            with self.subTest(size), small_disks.in_memory(size) as disk:
+                run_dir = disk.folder / "run"
+                answer = subprocess.run([self.program, "train", file, "--run-dir", run_dir], capture_output=True, text=True,
+                                        timeout=PATIENCE_S)
+                self.assertNotEqual(answer.returncode, 0, answer)
+                for word in (str(run_dir), "No space left on device"):
+                    self.assertIn(word, answer.stderr)
+                self.assertFalse(run_dir.exists())
+
     def test_a_run_that_logs_each_step_pauses_and_goes_on(self):
         self.expect_pause_and_end("every_step", "500ms")
 
@@ -80,6 +92,17 @@ class full_disk(runs_on_disks):
                 self.assertEqual(job.ask("stop")[0], 0)
                 self.assertEqual(job.wait_end(PATIENCE_S), 130, job.output())
                 job.expect_nothing_left()
+                self.expect_report_told_as_it_is(job)
+
+    def expect_report_told_as_it_is(self, job):
+        """There may have been room for it after all."""
+        report = job.run_dir / "report.json"
+        self.assertEqual(f"\nreport {report}" in job.output(), report.exists(), job.output())
+        if not report.exists():
+            last = job.output().splitlines()[-1]
+            for word in ("there is no report", str(report), "No space left on device"):
+                self.assertIn(word, last)
+            self.assertIn("ended without a report", job.ask("status")[2])
 
 
 class disk_quota(runs_on_disks):

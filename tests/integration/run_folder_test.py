@@ -8,6 +8,7 @@ import subprocess
 
 import paused_runs
 from bench_case import bench_case, main
+from dlrun_job import running_job
 
 BAD_INPUT, FAILED = 2, 1
 NOBODY = 65534
@@ -168,18 +169,36 @@ class taken_away(bench_case):
         last = job.output().splitlines()[-1]
         self.assertIn("was removed, moved or replaced while the run went on", last)
         self.assertIn(str(job.run_dir), last)
-        job.expect_nothing_left()
 
     def test_while_the_run_goes_on_it_ends_the_run(self):
         job, _, _ = self.running(epochs=1000)
         shutil.rmtree(job.run_dir, ignore_errors=True)
         self.expect_failed(job)
+        job.expect_nothing_left()
+
+    def test_what_is_put_in_its_place_is_left_alone(self):
+        job, _, _ = self.running(epochs=1000)
+        job.run_dir.rename(job.run_dir.with_name("moved"))
+        job.run_dir.mkdir()
+        (job.run_dir / "kept").write_text("of somebody else")
+        self.expect_failed(job)
+        job.expect_nothing_left()
+        self.assertEqual([file.name for file in job.run_dir.iterdir()], ["kept"])
+
+    def test_another_run_in_its_place_goes_on(self):
+        job, spec, pauses = self.running(epochs=4)
+        job.run_dir.rename(job.run_dir.with_name("moved"))
+        other = running_job(self.bench.program, job.run_dir, job.arguments, job.run_dir.with_suffix(".other.out"))
+        self.addCleanup(other.__exit__)
+        self.expect_failed(job)
+        self.expect_same_bits(other, spec, pauses)
 
     def test_by_another_name_it_can_be_put_back(self):
         job, spec, pauses = self.running(epochs=4)
         moved = job.run_dir.with_name("moved")
         job.run_dir.rename(moved)
         self.expect_failed(job)
+        job.expect_nothing_left()
         shutil.rmtree(job.run_dir, ignore_errors=True)
         moved.rename(job.run_dir)
         job.resume()

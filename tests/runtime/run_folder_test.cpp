@@ -67,8 +67,23 @@ TEST_F(run_folder_test, may_be_an_empty_folder_that_is_there) {
   EXPECT_EQ(refusal(create(run)), "");
 }
 
+TEST_F(run_folder_test, what_a_killed_command_has_begun_is_no_run_to_go_on_with) {
+  create(run).value();
+  const auto said = refusal(create(run));
+  EXPECT_THAT(said, HasSubstr("killed before there was anything to go on with"));
+  EXPECT_THAT(said, HasSubstr("--or-resume"));
+  EXPECT_THAT(said, testing::Not(HasSubstr("dlrun resume")));
+}
+
+TEST_F(run_folder_test, one_that_did_not_begin_is_not_in_the_way_of_the_next) {
+  create(run).value().abandon();
+  EXPECT_FALSE(std::filesystem::exists(run));
+  EXPECT_EQ(refusal(create(run)), "");
+}
+
 TEST_F(run_folder_test, a_new_run_never_overwrites_another) {
   create(run).value();
+  touch(run / "run.record");
   spec.mutable_train()->set_seed(7);
   const auto said = refusal(create(run));
   EXPECT_THAT(said, HasSubstr(run.string()));

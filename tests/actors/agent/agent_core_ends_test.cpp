@@ -160,6 +160,24 @@ TEST_F(agent_core_test, stops_all_the_same_when_the_coordinator_writes_no_report
   EXPECT_EQ(ended->reason, "Ctrl-C");
 }
 
+TEST_F(agent_core_test, stops_at_once_where_there_is_no_place_for_a_report) {
+  start_all();
+  follow(core.on_stop({protocol::job_outcome::failed, "the folder is gone", error_code::system, true}, now));
+  EXPECT_TRUE(stops_told.empty()) << "the coordinator would write one";
+  EXPECT_THAT(stopped, ::testing::ElementsAre(std::pair{worker1, false}));
+  for (const auto& role : {worker1, worker0, shard, coordinator}) exit(role);
+  ASSERT_TRUE(ended.has_value());
+  EXPECT_EQ(ended->reason, "the folder is gone");
+}
+
+TEST_F(agent_core_test, waits_no_longer_for_a_report_once_there_is_no_place_for_it) {
+  start_all();
+  follow(core.on_stop({protocol::job_outcome::interrupted, "Ctrl-C"}, now));
+  EXPECT_TRUE(stopped.empty());
+  follow(core.on_stop({protocol::job_outcome::failed, "the folder is gone", error_code::system, true}, now));
+  EXPECT_THAT(stopped, ::testing::ElementsAre(std::pair{worker1, false}));
+}
+
 TEST_F(agent_core_test, a_job_that_is_complete_is_so_for_who_asked_to_stop_it_meanwhile) {
   start_all();
   follow(core.on_stop({protocol::job_outcome::interrupted, "Ctrl-C"}, now));

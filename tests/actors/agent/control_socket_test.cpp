@@ -94,6 +94,46 @@ TEST_F(control_socket_test, an_answer_may_come_later_and_holds_up_nobody) {
   EXPECT_EQ(slow.get(), "in the end");
 }
 
+TEST_F(control_socket_test, an_answer_of_any_size_comes_whole) {
+  for (const std::size_t bytes :
+       {std::size_t{160} * 1024, std::size_t{160} * 1024 + 1, std::size_t{3'000'000}}) {
+    const std::string whole(bytes, 'x');
+    const auto server = serve([&](const std::string&, const control_reply& reply) { reply(whole); });
+    EXPECT_EQ(ask_root(run_dir, "status").value(), whole) << bytes;
+  }
+}
+
+TEST_F(control_socket_test, a_root_that_ends_in_order_while_it_is_asked_has_not_died) {
+  std::promise<control_reply> asked;
+  auto server = serve([&](const std::string&, const control_reply& reply) { asked.set_value(reply); });
+  auto asking = std::async(std::launch::async, [&] { return refusal(); });
+  {
+    const auto unanswered = asked.get_future().get();
+    server = nullptr;
+  }
+  const auto why = asking.get();
+  EXPECT_EQ(why.code, error_code::bad_usage);
+  EXPECT_THAT(why.message, HasSubstr("is not the folder of a running job"));
+}
+
+TEST_F(control_socket_test, a_root_that_has_nobody_left_to_answer_is_ending_and_has_not_died) {
+  const auto server = serve([](const std::string&, const control_reply&) {});
+  const auto why = refusal();
+  EXPECT_EQ(why.code, error_code::bad_usage);
+  EXPECT_THAT(why.message, HasSubstr("is ending"));
+}
+
+TEST_F(control_socket_test, another_run_in_the_place_of_the_folder_is_left_alone) {
+  auto moved = serve();
+  fs::rename(run_dir, folder.path().string() + ".moved");
+  fs::create_directories(run_dir);
+  const auto server = serve();
+  moved = nullptr;
+  EXPECT_EQ(ask_root(run_dir, "status").value(), "heard status");
+  EXPECT_TRUE(fs::is_empty(folder.path().string() + ".moved"));
+  fs::remove_all(folder.path().string() + ".moved");
+}
+
 TEST_F(control_socket_test, a_root_that_was_killed_is_told) {
   tell({{"pid", 4711}, {"socket", run_layout::control_socket}});
   const auto why = refusal();
