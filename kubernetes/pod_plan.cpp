@@ -35,7 +35,7 @@ void pod_plan::on_news(const pod_news& news) {
 
 void pod_plan::see(const pod_record& pod) {
   auto& slot = slots_[pod.slot];
-  slot.newest = std::max(slot.newest, pod.incarnation);
+  if (!has(planted_bug::forget_names)) slot.newest = std::max(slot.newest, pod.incarnation);
   if (slot.unseen && slot.unseen->uid == pod.uid) slot.unseen.reset();
   pods_[pod.uid] = pod;
 }
@@ -46,7 +46,7 @@ void pod_plan::list(const pod_listing& all) {
   pods_.clear();
   for (const auto& pod : all.pods) see(pod);
   for (auto& [number, slot] : slots_)
-    if (slot.unseen && slot.unseen_since < all.began) slot.unseen.reset();
+    if (slot.unseen && (slot.unseen_since < all.began || has(planted_bug::trust_list))) slot.unseen.reset();
   std::erase_if(deletions_, [this](const auto& one) { return !pods_.contains(one.first); });
 }
 
@@ -61,7 +61,8 @@ std::vector<pod_action> pod_plan::next(const wanted_pods& wanted, const std::opt
   for (std::uint32_t slot = 0; slot < wanted.count; ++slot)
     look_at_slot(slot, wanted, hosts ? &*hosts : nullptr, now, out);
   for (const auto& [uid, pod] : pods_)
-    if (pod.slot >= wanted.count && pod.owner == wanted.owner && !pod.is_going)
+    if (pod.slot >= wanted.count && pod.owner == wanted.owner && !pod.is_going &&
+        !has(planted_bug::keep_surplus))
       remove(pod, fmt::format("{} pods of hosts are wanted", wanted.count), now, out);
   return out;
 }
@@ -80,7 +81,7 @@ void pod_plan::look_at_slot(std::uint32_t slot, const wanted_pods& wanted, const
     return;
   }
   remove_older(*alive, wanted.owner, now, out);
-  if (hosts == nullptr) return;
+  if (hosts == nullptr || has(planted_bug::trust_phase)) return;
   const auto host = hosts->find(slot);
   auto why = why_given_up(*alive, state, host == hosts->end() ? host_sight{} : host->second, now);
   if (why.empty()) return;
@@ -114,9 +115,9 @@ std::string pod_plan::why_given_up(const pod_record& pod, slot_state& state, con
   state.in_since.reset();
   if (pod.is_held_back && pod.restarts >= rules_.restarts_max)
     return fmt::format("the container of {} was started {} times in vain", pod.name, pod.restarts + 1);
-  if (state.joined != pod.uid) return ""; // it is on its way
+  if (state.joined != pod.uid && !has(planted_bug::no_start)) return ""; // it is on its way
   if (!state.out_since) state.out_since = now;
-  const bool is_restarted = !pod.runs || pod.restarts > state.restarts;
+  const bool is_restarted = (!pod.runs || pod.restarts > state.restarts) && !has(planted_bug::no_restart);
   const auto patience = is_restarted ? rules_.restart_patience : rules_.silence_patience;
   if (now - *state.out_since < patience) return "";
   return is_restarted
@@ -170,6 +171,7 @@ void pod_plan::remove(const pod_record& pod, std::string why, time_point now, st
 /// Also those that have ended: nobody needs them.
 void pod_plan::remove_older(const pod_record& than, const std::string& owner, time_point now,
                             std::vector<pod_action>& out) {
+  if (has(planted_bug::keep_older)) return;
   for (const auto& [uid, pod] : pods_)
     if (pod.slot == than.slot && pod.owner == owner && pod.incarnation < than.incarnation && !pod.is_going)
       remove(pod, fmt::format("{} came after it", than.name), now, out);
@@ -183,7 +185,7 @@ void pod_plan::on_created(const create_pod& what, const pod_record& made, time_p
   ++slot.pods_made;
   slot.made_at = now;
   slot.out_since.reset();
-  if (pods_.contains(made.uid)) return; // it was told of meanwhile
+  if (pods_.contains(made.uid) || has(planted_bug::forget_made)) return; // it was told of meanwhile
   slot.unseen = made;
   slot.unseen_since = now;
 }

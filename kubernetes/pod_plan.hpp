@@ -2,6 +2,7 @@
 #pragma once
 
 #include "kubernetes/api_refusal.hpp"
+#include "kubernetes/planted_bug.hpp"
 #include "kubernetes/pod_watch.hpp"
 
 #include <chrono>
@@ -63,6 +64,7 @@ struct pod_rules {
   double rate = 50, burst = 100;
   /// Before a deletion that shows no effect is asked for again.
   std::chrono::milliseconds repeat_after{10'000};
+  planted_bug bug = planted_bug::none; ///< for the property test
 };
 
 /// Pure and level-triggered: each look compares what is wanted with what is there, and says what to
@@ -108,6 +110,7 @@ private:
     std::optional<time_point> finished_since{};
   };
 
+  bool has(planted_bug bug) const { return is_planted(rules_.bug, bug); }
   void see(const pod_record& pod);
   void list(const pod_listing& all);
   const pod_record* newest_alive(std::uint32_t slot, const slot_state& state, const std::string& owner) const;

@@ -112,16 +112,20 @@ void played_cluster::tell(pod_news news) {
 std::vector<pod_news> played_cluster::news() {
   std::vector<pod_news> all;
   if (is_away) return all;
-  if (!is_listed_ || chance() < 0.01) { // a watch that is too old
-    is_listed_ = true;
-    news_.clear();
-    pod_listing listing{.pods = {}, .began = now};
-    for (const auto& [uid, pod] : pods) listing.pods.push_back(pod.told);
-    all.emplace_back(std::move(listing));
-  }
+  if (!is_listed_ || chance() < 0.01) begin_list(); // of a watch that is too old
   for (; !news_.empty() && news_.front().at <= now; news_.pop_front())
     all.push_back(std::move(news_.front().what));
   return all;
+}
+
+/// Watched from there on.
+void played_cluster::begin_list() {
+  is_listed_ = true;
+  news_.clear();
+  pod_listing listing{.pods = {}, .began = now};
+  for (const auto& [uid, pod] : pods) listing.pods.push_back(pod.told);
+  const auto takes = below(static_cast<std::uint64_t>(list_takes.count()) + 1);
+  news_.push_back({now + std::chrono::milliseconds{takes}, std::move(listing)});
 }
 
 // ---- nodes and hosts
@@ -221,14 +225,17 @@ void played_cluster::come_back(const std::string& uid) {
   if (pod.told.is_going) pod.ends_at = now + 1s;
 }
 
-void played_cluster::crash(const std::string& uid) {
+bool played_cluster::crash(const std::string& uid) {
   auto& pod = pods.at(uid);
-  if (pod.is_cut_off || !pod.told.runs) return;
+  if (pod.is_cut_off || !pod.told.runs) return false;
   pod.told.runs = false;
   ++pod.told.restarts;
   pod.runs_at = now + std::chrono::milliseconds{below(20'000)};
   tell(pod.told);
-  if (auto& host = hosts[pod.told.slot]; host.uid == uid) host.lost_at = now + 100ms;
+  auto& host = hosts[pod.told.slot];
+  if (host.uid != uid) return false;
+  const bool was_in = !std::exchange(host.lost_at, now + 100ms);
+  return was_in && !pod.told.is_going && news_.back().at <= now + 1s && *pod.runs_at <= now + 10s;
 }
 
 void played_cluster::evict(const std::string& uid) {

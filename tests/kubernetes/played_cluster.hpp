@@ -59,7 +59,9 @@ public:
   // faults, of a pod by its uid
   void cut_off(const std::string& uid);
   void come_back(const std::string& uid);
-  void crash(const std::string& uid);
+  /// @returns whether its host was in the job, and its pod is told of and runs again so soon that
+  /// nobody needs another one
+  bool crash(const std::string& uid);
   void evict(const std::string& uid);
   void remove(const std::string& uid);
 
@@ -76,6 +78,7 @@ public:
   double loss = 0;                         ///< of requests, and of answers
   double refusal = 0;                      ///< of pods, by a quota
   std::chrono::milliseconds lateness{200}; ///< of the watch, at most
+  std::chrono::milliseconds list_takes{0}; ///< at most
 
 private:
   result<base::http_answer> answer(const base::http_request& request);
@@ -83,6 +86,7 @@ private:
   base::http_answer end(const std::string& name, const std::string& body);
   void begin_end(pod_truth& pod);
   void tell(pod_news news);
+  void begin_list();
   void run(pod_truth& pod);
   void join(pod_truth& pod);
   bool is_back(const pod_truth& pod) const;
