@@ -75,6 +75,8 @@ void print_table(const nlohmann::json& status) {
         say(stdout, "{}: another host that joins, or 'dlrun drain --undo', brings them back\n",
             agent::no_copies_while_drained(host.value("name", "?")));
   }
+  if (const auto held = status.find("held_up_by"); held != status.end())
+    for (const auto& one : *held) say(stdout, "held up: {}\n", one.get<std::string>());
   if (const auto copies = copies_in(status); !copies.empty())
     say(stdout, "copies: {}\n", fmt::format("{}", fmt::join(copies, ", ")));
   if (status.contains("avoided_gpus"))

@@ -81,6 +81,13 @@ answer<wanted_pods> pod_requests::wanted(time_point give_up) {
   return made;
 }
 
+answer<void> pod_requests::want(std::uint32_t count, time_point give_up) {
+  const json patch{{"data", {{hosts_key, std::to_string(count)}}}};
+  if (const auto done = client_.ask(for_pods_object("patch", source_.job, patch.dump()), give_up); !done)
+    return tl::unexpected(done.error());
+  return {};
+}
+
 answer<void> pod_requests::give_to_job(time_point give_up) {
   const auto job = client_.ask(
       {.verb = "get", .group = "batch", .version = "v1", .resource = "jobs", .name = source_.job}, give_up);

@@ -61,6 +61,8 @@ result<base::http_answer> played_cluster::answer(const base::http_request& reque
         200, fmt::format(R"({{"metadata": {{"uid": "owner", "ownerReferences": [{{"uid": "j"}}]}},
                               "data": {{"hosts": "{}"}}}})",
                          wanted)};
+  if (name.starts_with("selfsubjectaccessreviews"))
+    return base::http_answer{201, fmt::format(R"({{"status": {{"allowed": {}}}}})", !lacks_right)};
   if (request.method == "POST") return make(request.body);
   if (request.method == "DELETE") return end(name, request.body);
   if (name == "control") return base::http_answer{200, R"({"spec":{"containers":[{"image":"dlrun"}]}})"};
@@ -77,13 +79,20 @@ played_cluster::pod_truth* played_cluster::find(const std::string& name) {
 base::http_answer played_cluster::make(const std::string& body) {
   auto asked = json::parse(body);
   if (find(asked["metadata"]["name"]) != nullptr) return refused(409, "already exists");
-  if (chance() < refusal) return refused(403, "exceeded quota: pods");
+  if (lacks_right || ends || chance() < refusal) return refuse(asked["metadata"]["name"]);
   asked["metadata"]["uid"] = fmt::format("u{}", ++made_);
   ++created;
   const auto made = read_pod(asked).value();
   pods[made.uid] = {.told = made, .runs_at = now + std::chrono::milliseconds{100 + below(start_max_ms)}};
   tell(made);
   return {201, asked.dump()};
+}
+
+base::http_answer played_cluster::refuse(const std::string& pod) {
+  ++refusals;
+  if (lacks_right) return refused(403, "pods is forbidden");
+  if (ends) return refused(403, "the namespace is being terminated", "NamespaceTerminating");
+  return refused(403, fmt::format("pods \"{}\" is forbidden: exceeded quota: pods", pod));
 }
 
 base::http_answer played_cluster::end(const std::string& name, const std::string& body) {

@@ -47,7 +47,7 @@ public:
       if (cluster_.chance() < 0.002) begin(); // a root that is started again
       look();
     }
-    cluster_.is_away = false;
+    cluster_.is_away = cluster_.lacks_right = false;
     cluster_.loss = cluster_.refusal = 0;
     const auto end = cluster_.now + 2min;
     while (cluster_.now < end && wrong_.empty()) look();
@@ -99,7 +99,10 @@ private:
     case 4: cluster_.remove(uid); break;
     case 5: cluster_.is_away = !cluster_.is_away; return;
     case 6: cluster_.loss = cluster_.chance() < 0.5 ? 0 : 0.4; return;
-    case 7: cluster_.refusal = cluster_.chance() < 0.5 ? 0 : 0.5; return;
+    case 7:
+      cluster_.refusal = cluster_.chance() < 0.5 ? 0 : 0.5;
+      cluster_.lacks_right = cluster_.chance() < 0.2;
+      return;
     default: scale(); return;
     }
     ++may_be_made_;

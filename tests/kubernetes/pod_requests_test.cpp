@@ -135,6 +135,14 @@ TEST_F(pod_requests_test, leaves_a_pod_alone_that_has_the_name_and_is_anothers) 
   EXPECT_EQ(create().value(), std::nullopt);
 }
 
+TEST_F(pod_requests_test, changes_how_many_are_wanted) {
+  ASSERT_TRUE(requests.want(2, soon()));
+  EXPECT_THAT(api.asked(), ElementsAre(patch_pods_object));
+  EXPECT_EQ(json::parse(api.requests.back().body), json::parse(R"({"data": {"hosts": "2"}})"));
+  refusals[patch_pods_object] = refused(422, "no");
+  EXPECT_FALSE(requests.want(2, soon()));
+}
+
 TEST_F(pod_requests_test, a_quota_is_told_as_such) {
   refusals[make_pod] = refused(403, "exceeded quota: pods");
   EXPECT_EQ(create().error().kind, refusal_kind::no_room);
