@@ -4,6 +4,7 @@
 #include "base/own_machine.hpp"
 #include "cli/complain.hpp"
 #include "cli/kubernetes_objects.hpp"
+#include "kubernetes/pod_memory.hpp"
 #include "kubernetes/pod_requests.hpp"
 
 #include <cstdlib>
@@ -61,7 +62,8 @@ result<void> pods_hosts::begin() {
   auto started = kubernetes::pod_service::start(
       *place, {.job = job_, .own_pod = base::host_name(), .pod_template = *pod_template},
       {.tell = [](const auto& text) { say(stderr, "dlrun: {}\n", text); },
-       .warn = [](const auto& text) { warn(text); }});
+       .warn = [](const auto& text) { warn(text); },
+       .rules = {.memory_max = kubernetes::memory_max_of(*pod_template)}});
   if (!started) return tl::unexpected(started.error());
   const std::scoped_lock lock{mutex_};
   service_ = std::move(*started);

@@ -32,6 +32,7 @@ std::optional<pods_end> host_pods::end() const {
 /// Once it is to end that stays so.
 bool host_pods::must_end() {
   const std::scoped_lock lock{mutex_};
+  if (!end_) end_ = plan_.end();
   if (!end_) end_ = refusals_.end(hosts_.has_value());
   return end_.has_value();
 }
@@ -54,6 +55,7 @@ void host_pods::pass() {
   const auto now = client_.time().now();
   if ((!looked_ || now - *looked_ >= options_.look_period) && !look()) return;
   const auto actions = plan_.next(wanted_, hosts, now);
+  if (plan_.end()) return; // from the next pass on
   const bool makes =
       std::ranges::any_of(actions, [](const auto& one) { return std::holds_alternative<create_pod>(one); });
   if (makes && looked_ < now && !look()) return; // what nobody wants any more is not made

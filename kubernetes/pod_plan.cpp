@@ -1,5 +1,7 @@
 #include "kubernetes/pod_plan.hpp"
 
+#include "kubernetes/pod_memory.hpp"
+
 #include <algorithm>
 #include <fmt/format.h>
 #include <utility>
@@ -35,6 +37,7 @@ void pod_plan::on_news(const pod_news& news) {
 
 void pod_plan::see(const pod_record& pod) {
   auto& slot = slots_[pod.slot];
+  if (!has(planted_bug::forget_memory)) slot.memory = std::max(slot.memory, pod.memory);
   if (!has(planted_bug::forget_names)) slot.newest = std::max(slot.newest, pod.incarnation);
   if (slot.unseen && slot.unseen->uid == pod.uid) slot.unseen.reset();
   pods_[pod.uid] = pod;
@@ -58,6 +61,7 @@ std::vector<pod_action> pod_plan::next(const wanted_pods& wanted, const std::opt
   room_ = std::min(rules_.burst, room_ + rules_.rate * passed);
   std::vector<pod_action> out;
   if (!is_listed_ || wanted.owner.empty()) return out;
+  count_memory_ends(now);
   for (std::uint32_t slot = 0; slot < wanted.count; ++slot)
     look_at_slot(slot, wanted, hosts ? &*hosts : nullptr, now, out);
   for (const auto& [uid, pod] : pods_)
@@ -81,9 +85,10 @@ void pod_plan::look_at_slot(std::uint32_t slot, const wanted_pods& wanted, const
     return;
   }
   remove_older(*alive, wanted.owner, now, out);
-  if (hosts == nullptr || has(planted_bug::trust_phase)) return;
-  const auto host = hosts->find(slot);
-  auto why = why_given_up(*alive, state, host == hosts->end() ? host_sight{} : host->second, now);
+  host_sight host;
+  if (hosts != nullptr)
+    if (const auto found = hosts->find(slot); found != hosts->end()) host = found->second;
+  auto why = why_given_up(*alive, state, hosts == nullptr ? nullptr : &host, now);
   if (why.empty()) return;
   state.why = std::move(why);
   if (may_make(state, now)) make(slot, state, out);
@@ -101,10 +106,12 @@ const pod_record* pod_plan::newest_alive(std::uint32_t slot, const slot_state& s
   return found;
 }
 
-/// @returns "" where it is not, or not yet
-std::string pod_plan::why_given_up(const pod_record& pod, slot_state& state, const host_sight& host,
-                                   time_point now) const {
-  if (host.standing != host_standing::away && !pod.address.empty() && host.address == pod.address) {
+/// @param host null: the job does not say  @returns "" where it is not, or not yet
+std::string pod_plan::why_given_up(const pod_record& pod, slot_state& state, const host_sight* host,
+                                   time_point now) {
+  const bool is_in = host != nullptr && host->standing != host_standing::away && !pod.address.empty() &&
+                     host->address == pod.address;
+  if (is_in) {
     if (!state.in_since) state.in_since = now;
     if (now - *state.in_since >= rules_.sound_after) state.pods_made = 0;
     state.joined = pod.uid;
@@ -113,6 +120,8 @@ std::string pod_plan::why_given_up(const pod_record& pod, slot_state& state, con
     return "";
   }
   state.in_since.reset();
+  if (is_out_of_memory_again(pod) && (host != nullptr || !pod.runs)) return why_more_memory(pod, state);
+  if (host == nullptr || has(planted_bug::trust_phase)) return "";
   if (pod.is_held_back && pod.restarts >= rules_.restarts_max)
     return fmt::format("the container of {} was started {} times in vain", pod.name, pod.restarts + 1);
   if (state.joined != pod.uid && !has(planted_bug::no_start)) return ""; // it is on its way
@@ -125,6 +134,43 @@ std::string pod_plan::why_given_up(const pod_record& pod, slot_state& state, con
                            pod.name, seconds(patience))
              : fmt::format("the job has given up the host of {}, whose pod says nothing of it for {}",
                            pod.name, seconds(patience));
+}
+
+void pod_plan::count_memory_ends(time_point now) {
+  std::erase_if(memory_ends_, [this](const auto& one) { return !pods_.contains(one.first); });
+  for (const auto& [uid, pod] : pods_) {
+    auto& seen = memory_ends_[uid];
+    if (pod.ends > seen.ends && pod.is_out_of_memory) {
+      if (now - seen.last > rules_.memory_window) seen.kills = 0;
+      ++seen.kills;
+      seen.last = now;
+    }
+    seen.ends = std::max(seen.ends, pod.ends);
+  }
+}
+
+/// The kubelet starts it again the first time.
+bool pod_plan::is_out_of_memory_again(const pod_record& pod) const {
+  const auto found = memory_ends_.find(pod.uid);
+  return pod.is_out_of_memory && pod.memory > 0 && found != memory_ends_.end() && found->second.kills >= 2;
+}
+
+/// @returns "" where it may have no more: then the job is to end
+std::string pod_plan::why_more_memory(const pod_record& pod, slot_state& state) {
+  const auto more = grown_memory(pod.memory, rules_.memory_max);
+  const auto what =
+      fmt::format("the container of {} was out of memory twice, with {}", pod.name, memory_text(pod.memory));
+  if (more > pod.memory) {
+    state.memory = std::max(state.memory, more);
+    return fmt::format("{}: its next pod has {}", what, memory_text(state.memory));
+  }
+  const auto most = rules_.memory_max == 0
+                        ? std::string{"without --memory-max no pod gets more"}
+                        : "no pod gets more than --memory-max " + memory_text(rules_.memory_max);
+  end_ =
+      pods_end{1, fmt::format("{}, and {}: delete the job, and submit it with more --memory or --memory-max",
+                              what, most)};
+  return "";
 }
 
 /// Of a slot where none lives; null: there is none.
@@ -158,7 +204,7 @@ bool pod_plan::may_make(const slot_state& state, time_point now) const {
 
 void pod_plan::make(std::uint32_t slot, slot_state& state, std::vector<pod_action>& out) {
   room_ -= 1;
-  out.emplace_back(create_pod{slot, state.newest + 1, state.why});
+  out.emplace_back(create_pod{slot, state.newest + 1, state.why, state.memory});
 }
 
 void pod_plan::remove(const pod_record& pod, std::string why, time_point now, std::vector<pod_action>& out) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "kubernetes/api_client.hpp"
+#include "kubernetes/pods_end.hpp"
 
 #include <chrono>
 #include <cstdint>
@@ -17,12 +18,6 @@ enum class pod_question : std::uint8_t {
   told,    ///< which there are: list and watch
   made,    ///< to make one
   removed, ///< to delete one
-};
-
-/// That a job is to end, in order: its pods leave it no way on.
-struct pods_end {
-  int exit_code = 1; ///< 2: what users gave does not do, and nothing was trained
-  std::string why{}; ///< for people, with the way out
 };
 
 struct refusal_rules {

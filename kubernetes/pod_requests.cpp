@@ -1,6 +1,7 @@
 #include "kubernetes/pod_requests.hpp"
 
 #include "kubernetes/json_text.hpp"
+#include "kubernetes/pod_memory.hpp"
 
 #include <fmt/format.h>
 
@@ -61,6 +62,9 @@ json pod_object(const json& pod_template, const std::string& job, const create_p
                                               {"controller", true},
                                               {"blockOwnerDeletion", false}}});
   made["spec"]["hostname"] = host_of(job, what.slot);
+  if (what.memory > 0)
+    for (const auto* kind : {"requests", "limits"})
+      made["spec"]["containers"][0]["resources"][kind]["memory"] = memory_text(what.memory);
   return made;
 }
 

@@ -8,7 +8,7 @@ import poison_runs
 from bench_case import main
 from dlrun_job import wait_until
 from etcd_members import own_authority
-from pods_case import COMPLETED, NAME, on_pods
+from pods_case import COMPLETED, HOSTS, NAME, on_pods
 
 FAILED, BAD_INPUT, LEFT_OUT = 1, 2, 3
 RECORDS = 200
@@ -123,7 +123,17 @@ class ends_for_its_pods(ending):
                              "terminated", "Forbidden", causes=["NamespaceTerminating"])
         self.hosts_pods[0].delete()
         self.expect_told(FAILED, "unable to create new content in namespace default", "interrupted: ", condition="Failed")
-        self.assertEqual(len(self.made_pods()), 2)
+        self.assertEqual(len(self.made_pods()), HOSTS)
+
+
+    def test_in_order_where_a_pod_needs_more_memory_than_it_may_have(self):
+        self.run_job(epochs=LONG_EPOCHS, restarts=10)
+        for times in range(1, 3):
+            self.wait_until_trains()
+            self.hosts_pods[0].kill_container("OOMKilled")
+            wait_until(lambda times=times: len(self.events("host-lost")) == times, "its host is lost")
+        self.expect_told(FAILED, "out of memory twice, with 2048Mi", "without --memory-max no pod gets more", condition="Failed")
+        self.assertEqual(len(self.made_pods()), HOSTS)
 
 
 class tells_in_spite_of(ending):

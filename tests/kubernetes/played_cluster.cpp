@@ -18,7 +18,7 @@ constexpr auto notice_after = 900ms; // of a silent host
 constexpr auto start_max_ms = 3000U;
 
 json json_of(const pod_record& pod) {
-  json made = pod_object({}, "job", {pod.slot, pod.incarnation, ""}, pod.owner);
+  json made = pod_object({}, "job", {pod.slot, pod.incarnation, "", pod.memory}, pod.owner);
   made["metadata"]["uid"] = pod.uid;
   if (pod.is_going) made["metadata"]["deletionTimestamp"] = "now";
   return made;
@@ -234,11 +234,12 @@ void played_cluster::come_back(const std::string& uid) {
   if (pod.told.is_going) pod.ends_at = now + 1s;
 }
 
-bool played_cluster::crash(const std::string& uid) {
+bool played_cluster::crash(const std::string& uid, bool is_out_of_memory) {
   auto& pod = pods.at(uid);
   if (pod.is_cut_off || !pod.told.runs) return false;
   pod.told.runs = false;
-  ++pod.told.restarts;
+  pod.told.ends = ++pod.told.restarts;
+  pod.told.is_out_of_memory = is_out_of_memory;
   pod.runs_at = now + std::chrono::milliseconds{below(20'000)};
   tell(pod.told);
   auto& host = hosts[pod.told.slot];

@@ -61,7 +61,7 @@ public:
   void come_back(const std::string& uid);
   /// @returns whether its host was in the job, and its pod is told of and runs again so soon that
   /// nobody needs another one
-  bool crash(const std::string& uid);
+  bool crash(const std::string& uid, bool is_out_of_memory = false);
   void evict(const std::string& uid);
   void remove(const std::string& uid);
 

@@ -19,6 +19,7 @@ using namespace std::chrono_literals;
 constexpr std::uint64_t seeds = 100, seeds_of_bugs = 400;
 constexpr auto look_every = 100ms;
 constexpr std::uint32_t slots_at_most = 6;
+constexpr std::uint64_t memory_max = std::uint64_t{1} << 50; // no job ends for lack of it
 /// Less than the plan waits for a container that is started again.
 constexpr auto restart_time = 12s;
 
@@ -32,7 +33,8 @@ public:
       , requests_{client_,
                   {.job = "job",
                    .own_pod = "control",
-                   .pod_template = nlohmann::json::parse(R"({"spec": {"containers": [{"image": ""}]}})")}} {
+                   .pod_template = nlohmann::json::parse(R"({"spec": {"containers": [{"image": "",
+                     "resources": {"limits": {"memory": "1Gi"}}}]}})")}} {
     cluster_.wanted = 1 + static_cast<std::uint32_t>(cluster_.below(slots_at_most));
     cluster_.list_takes = 500ms;
     may_be_made_ = cluster_.wanted;
@@ -61,9 +63,10 @@ private:
   }
 
   void begin() {
-    pods_.emplace(
-        requests_, client_,
-        host_pods_options{.tell = [](const auto&) {}, .warn = [](const auto&) {}, .rules = {.bug = bug_}});
+    pods_.emplace(requests_, client_,
+                  host_pods_options{.tell = [](const auto&) {},
+                                    .warn = [](const auto&) {},
+                                    .rules = {.memory_max = memory_max, .bug = bug_}});
     cluster_.watch_anew();
     addresses_.clear();
     seen_in_.clear();
@@ -92,9 +95,7 @@ private:
     switch (fault) {
     case 0: cluster_.cut_off(uid); break;
     case 1: cluster_.come_back(uid); return;
-    case 2:
-      if (cluster_.crash(uid) && is_newest(uid)) restarts_[uid] = cluster_.now + restart_time;
-      break;
+    case 2: crash(uid); break;
     case 3: cluster_.evict(uid); break;
     case 4: cluster_.remove(uid); break;
     case 5: cluster_.is_away = !cluster_.is_away; return;
@@ -106,6 +107,12 @@ private:
     default: scale(); return;
     }
     ++may_be_made_;
+  }
+
+  void crash(const std::string& uid) {
+    const bool is_out_of_memory = cluster_.chance() < 0.7;
+    const bool is_soon_back = cluster_.crash(uid, is_out_of_memory);
+    if (is_soon_back && !is_out_of_memory && is_newest(uid)) restarts_[uid] = cluster_.now + restart_time;
   }
 
   void scale() {
@@ -145,6 +152,11 @@ private:
     for (const auto& [uid, pod] : cluster_.pods)
       if (cluster_.is_alive(pod) && !pod.was_given_up && ++alive[pod.told.slot] > 1)
         note(fmt::format("slot {} has pods beside one that is as it should be", pod.told.slot));
+    for (const auto& [uid, pod] : cluster_.pods)
+      for (const auto& [other, newer] : cluster_.pods)
+        if (newer.told.slot == pod.told.slot && newer.told.incarnation > pod.told.incarnation &&
+            newer.told.memory < pod.told.memory)
+          note(fmt::format("{} has less memory than {}", newer.told.name, pod.told.name));
     if (cluster_.created > may_be_made_) note("for one that went there is more than one");
     std::erase_if(restarts_, [this](const auto& one) {
       return one.second < cluster_.now || !cluster_.pods.contains(one.first);
@@ -197,10 +209,11 @@ TEST(pod_convergence, whatever_fails_each_slot_has_one_pod_that_lives_and_is_in_
 #else
 TEST(pod_convergence, each_rule_that_is_broken_on_purpose_is_found) {
   const std::vector<std::pair<const char*, planted_bug>> bugs{
-      {"forget_made", planted_bug::forget_made},   {"trust_list", planted_bug::trust_list},
-      {"forget_names", planted_bug::forget_names}, {"keep_older", planted_bug::keep_older},
-      {"keep_surplus", planted_bug::keep_surplus}, {"trust_phase", planted_bug::trust_phase},
-      {"no_start", planted_bug::no_start},         {"no_restart", planted_bug::no_restart}};
+      {"forget_made", planted_bug::forget_made},     {"trust_list", planted_bug::trust_list},
+      {"forget_names", planted_bug::forget_names},   {"keep_older", planted_bug::keep_older},
+      {"keep_surplus", planted_bug::keep_surplus},   {"trust_phase", planted_bug::trust_phase},
+      {"forget_memory", planted_bug::forget_memory}, {"no_start", planted_bug::no_start},
+      {"no_restart", planted_bug::no_restart}};
   for (const auto& [name, bug] : bugs) {
     std::string wrong;
     for (std::uint64_t seed = 0; seed < seeds_of_bugs && wrong.empty(); ++seed) {

@@ -13,9 +13,10 @@ json whole_pod() {
     "metadata": {"name": "job-hosts-2-7", "uid": "u1", "deletionTimestamp": "2026-01-01T00:00:00Z",
       "labels": {"dlrun/slot": "2", "dlrun/incarnation": "7", "other": "x"},
       "ownerReferences": [{"uid": "other"}, {"uid": "owner", "controller": true}]},
-    "spec": {"containers": [{"name": "dlrun"}]},
+    "spec": {"containers": [{"name": "dlrun", "resources": {"limits": {"memory": "2Gi"}}}]},
     "status": {"phase": "Running", "podIP": "10.0.0.9",
-      "containerStatuses": [{"restartCount": 3, "state": {"waiting": {"reason": "CrashLoopBackOff"}}}]}})");
+      "containerStatuses": [{"restartCount": 3, "state": {"waiting": {"reason": "CrashLoopBackOff"}},
+        "lastState": {"terminated": {"reason": "OOMKilled", "exitCode": 137}}}]}})");
 }
 
 TEST(pod_record, keeps_what_matters_of_a_pod) {
@@ -30,6 +31,9 @@ TEST(pod_record, keeps_what_matters_of_a_pod) {
                                                        .runs = false,
                                                        .is_held_back = true,
                                                        .restarts = 3,
+                                                       .ends = 4,
+                                                       .is_out_of_memory = true,
+                                                       .memory = std::uint64_t{2} << 30,
                                                        .reason = "CrashLoopBackOff"}));
 }
 
@@ -47,6 +51,28 @@ TEST(pod_record, says_why_a_pod_failed_and_whether_its_container_runs) {
     pod["status"] = {{"phase", text}};
     EXPECT_EQ(read_pod(pod)->phase, phase);
   }
+}
+
+TEST(pod_record, counts_an_end_once_whether_the_container_is_started_again_or_not) {
+  const auto after = [](const char* state) {
+    auto pod = whole_pod();
+    pod["status"]["containerStatuses"][0] = json::parse(state);
+    return read_pod(pod).value();
+  };
+  const auto ended = after(R"({"restartCount": 1, "state": {"terminated": {"reason": "OOMKilled"}},
+                               "lastState": {"terminated": {"reason": "Error"}}})");
+  EXPECT_EQ(ended.ends, 2U);
+  EXPECT_TRUE(ended.is_out_of_memory);
+  const auto runs = after(R"({"restartCount": 2, "state": {"running": {}},
+                              "lastState": {"terminated": {"reason": "OOMKilled"}}})");
+  EXPECT_EQ(runs.ends, 2U);
+  EXPECT_TRUE(runs.is_out_of_memory);
+  const auto other = after(R"({"restartCount": 2, "state": {"terminated": {"reason": "Error"}},
+                               "lastState": {"terminated": {"reason": "OOMKilled"}}})");
+  EXPECT_EQ(other.ends, 3U);
+  EXPECT_FALSE(other.is_out_of_memory);
+  const auto first = after(R"({"restartCount": 0, "state": {"waiting": {"reason": "ContainerCreating"}}})");
+  EXPECT_EQ(first.ends, 0U);
 }
 
 TEST(pod_record, is_of_no_pod_that_is_not_marked_as_one_of_a_host) {
@@ -67,7 +93,7 @@ TEST(pod_record, is_of_no_pod_that_is_not_marked_as_one_of_a_host) {
 TEST(pod_record, is_read_from_any_object_without_harm) {
   for (const auto* text : {"null", "5", "[]", "{}", R"({"metadata": 5})", R"({"metadata": {"labels": []}})"})
     EXPECT_EQ(read_pod(json::parse(text)), std::nullopt) << text;
-  for (const auto* key : {"status", "metadata/ownerReferences"})
+  for (const auto* key : {"status", "metadata/ownerReferences", "spec"})
     for (const auto& strange : {json{}, json{5}, json{"x"}, json::array({5}), json{{"a", 5}}}) {
       auto pod = whole_pod();
       pod[json::json_pointer{std::string{"/"} + key}] = strange;
