@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <fmt/format.h>
+#include <iterator>
 #include <utility>
 
 namespace dlrun::kubernetes {
@@ -10,7 +11,8 @@ host_pods::host_pods(pod_requests& requests, const api_client& client, host_pods
     , client_{client}
     , options_{std::move(options)}
     , plan_{options_.rules}
-    , refusals_{options_.refusals} {}
+    , refusals_{options_.refusals}
+    , starts_{options_.starts} {}
 
 void host_pods::on_news(pod_news news) {
   const std::scoped_lock lock{mutex_};
@@ -34,12 +36,15 @@ bool host_pods::must_end() {
   const std::scoped_lock lock{mutex_};
   if (!end_) end_ = plan_.end();
   if (!end_) end_ = refusals_.end(hosts_.has_value());
+  if (!end_) end_ = starts_.end(hosts_.has_value());
   return end_.has_value();
 }
 
 std::vector<std::string> host_pods::held_up_by() const {
   const std::scoped_lock lock{mutex_};
-  return refusals_.told();
+  auto all = refusals_.told();
+  std::ranges::copy(starts_.told(), std::back_inserter(all));
+  return all;
 }
 
 void host_pods::pass() {
@@ -53,6 +58,7 @@ void host_pods::pass() {
   }
   for (const auto& one : news) plan_.on_news(one);
   const auto now = client_.time().now();
+  look_at_starts(now);
   if ((!looked_ || now - *looked_ >= options_.look_period) && !look()) return;
   const auto actions = plan_.next(wanted_, hosts, now);
   if (plan_.end()) return; // from the next pass on
@@ -60,6 +66,14 @@ void host_pods::pass() {
       std::ranges::any_of(actions, [](const auto& one) { return std::holds_alternative<create_pod>(one); });
   if (makes && looked_ < now && !look()) return; // what nobody wants any more is not made
   carry_out(actions);
+}
+
+void host_pods::look_at_starts(time_point now) {
+  const auto news = [&] {
+    const std::scoped_lock lock{mutex_};
+    return starts_.look(plan_.pods(), now);
+  }();
+  for (const auto& one : news) options_.warn(one);
 }
 
 /// @returns whether it is known what is wanted

@@ -4,6 +4,7 @@
 #include "kubernetes/pod_plan.hpp"
 #include "kubernetes/pod_refusals.hpp"
 #include "kubernetes/pod_requests.hpp"
+#include "kubernetes/pod_starts.hpp"
 
 #include <chrono>
 #include <functional>
@@ -23,6 +24,7 @@ struct host_pods_options {
   std::chrono::milliseconds request_max{3000};
   pod_rules rules{};
   refusal_rules refusals{};
+  start_rules starts{};
 };
 
 /// One pass after another: reads what is wanted, asks the plan, does what it says. What can be done
@@ -49,6 +51,7 @@ public:
 private:
   bool must_end();
   bool look();
+  void look_at_starts(time_point now);
   void carry_out(const std::vector<pod_action>& actions);
   std::optional<api_refusal> carry_out(const create_pod& what);
   std::optional<api_refusal> carry_out(const delete_pod& what);
@@ -66,6 +69,7 @@ private:
   std::vector<pod_news> news_; ///< guarded by mutex_, as are the next
   std::optional<host_sights> hosts_{};
   pod_refusals refusals_;
+  pod_starts starts_;
   std::optional<pods_end> end_{};
 };
 

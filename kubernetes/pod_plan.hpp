@@ -96,6 +96,9 @@ public:
   /// Set by next(): a pod needs more than it may have.
   const std::optional<pods_end>& end() const { return end_; }
 
+  /// By uid, as the server tells them.
+  const std::map<std::string, pod_record>& pods() const { return pods_; }
+
   // what became of it
   void on_created(const create_pod& what, const pod_record& made, time_point now);
   /// Something else has its name.

@@ -4,6 +4,9 @@
 #include "kubernetes/json_text.hpp"
 #include "kubernetes/pod_memory.hpp"
 
+#include <algorithm>
+#include <array>
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 namespace dlrun::kubernetes {
@@ -11,7 +14,12 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::size_t why_bytes_max = 200;
+constexpr std::size_t why_bytes_max = 200, waits_bytes_max = 400;
+
+/// What a kubelet says of a container that it cannot make, as often as it tries.
+constexpr std::array wrong_reasons{"ErrImagePull",       "ImagePullBackOff",           "ErrImageNeverPull",
+                                   "InvalidImageName",   "CreateContainerConfigError", "CreateContainerError",
+                                   "RegistryUnavailable"};
 
 std::string controller_of(const json& metadata) {
   for (const auto& one : member(metadata, "ownerReferences"))
@@ -40,6 +48,13 @@ std::uint64_t memory_of(const json& pod) {
   return 0;
 }
 
+/// What the scheduler says.
+void read_scheduling(const json& status, pod_record& into) {
+  for (const auto& one : member(status, "conditions"))
+    if (text_in(one, "type") == "PodScheduled" && text_in(one, "status") == "False")
+      into.waits_for = text_in(one, "message");
+}
+
 /// It has one container.
 void read_container(const json& status, pod_record& into) {
   for (const auto& one : member(status, "containerStatuses")) {
@@ -50,7 +65,11 @@ void read_container(const json& status, pod_record& into) {
     read_last_end(one, into);
     const auto waits = text_in(member(state, "waiting"), "reason");
     into.is_held_back = waits == "CrashLoopBackOff";
-    if (!waits.empty()) into.reason = waits;
+    if (waits.empty()) continue;
+    into.reason = waits;
+    const auto message = text_in(member(state, "waiting"), "message");
+    into.waits_for = message.empty() ? waits : fmt::format("{}: {}", waits, message);
+    into.cannot_start = std::ranges::find(wrong_reasons, waits) != wrong_reasons.end();
   }
 }
 
@@ -75,7 +94,9 @@ std::optional<pod_record> read_pod(const json& pod) {
   made.phase = phase_of(text_in(status, "phase"));
   made.is_going = !member(metadata, "deletionTimestamp").is_null();
   made.reason = text_in(status, "reason");
+  read_scheduling(status, made);
   read_container(status, made);
+  made.waits_for = base::printable(made.waits_for, waits_bytes_max);
   made.reason = base::printable(made.reason, why_bytes_max);
   return made;
 }

@@ -31,6 +31,8 @@ struct pod_record {
   bool is_out_of_memory = false; ///< why it ended last
   std::uint64_t memory = 0;      ///< bytes that it may use; 0: nobody says
   std::string reason{};          ///< why it failed, or waits; "" where nothing is said
+  std::string waits_for{};       ///< of one that does not run, for people; "" where nothing is said
+  bool cannot_start = false;     ///< its container: an image or a configuration is wrong
 
   bool operator==(const pod_record&) const = default;
 };

@@ -148,6 +148,20 @@ TEST_F(host_pods_test, ends_a_job_that_has_not_begun_where_a_right_is_missing) {
   EXPECT_THAT(pods.end()->why, HasSubstr(R"({apiGroups: [""], resources: ["pods"], verbs: ["create"]})"));
 }
 
+TEST_F(host_pods_test, says_what_pods_wait_for_and_ends_a_job_that_waits_for_what_is_hopeless) {
+  has_begun = false;
+  pod_record waiting{.name = "job-hosts-0-1", .uid = "u", .owner = "owner", .incarnation = 1};
+  waiting.waits_for = "ErrImagePull: no such image";
+  waiting.cannot_start = true;
+  cluster.wanted = 1;
+  pods.on_news(pod_listing{{waiting}, cluster.now});
+  for (const auto end = cluster.now + 61s; cluster.now < end; cluster.pass(100ms)) pods.pass();
+  EXPECT_THAT(warned, ElementsAre(HasSubstr("pod job-hosts-0-1 does not run: ErrImagePull: no such image")));
+  EXPECT_EQ(pods.held_up_by(), warned);
+  ASSERT_TRUE(pods.end());
+  EXPECT_EQ(pods.end()->exit_code, 2);
+}
+
 TEST_F(host_pods_test, ends_a_job_whose_namespace_is_deleted_and_makes_no_pod_any_more) {
   run_for(10s);
   cluster.ends = true;

@@ -34,7 +34,8 @@ TEST(pod_record, keeps_what_matters_of_a_pod) {
                                                        .ends = 4,
                                                        .is_out_of_memory = true,
                                                        .memory = std::uint64_t{2} << 30,
-                                                       .reason = "CrashLoopBackOff"}));
+                                                       .reason = "CrashLoopBackOff",
+                                                       .waits_for = "CrashLoopBackOff"}));
 }
 
 TEST(pod_record, says_why_a_pod_failed_and_whether_its_container_runs) {
@@ -75,6 +76,23 @@ TEST(pod_record, counts_an_end_once_whether_the_container_is_started_again_or_no
   EXPECT_EQ(first.ends, 0U);
 }
 
+TEST(pod_record, says_what_a_pod_waits_for_that_does_not_run) {
+  auto pod = whole_pod();
+  pod["status"] = json::parse(R"({"phase": "Pending", "conditions": [{"type": "Initialized", "message": "x"},
+    {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "0/3 nodes are available"}]})");
+  EXPECT_EQ(read_pod(pod)->waits_for, "0/3 nodes are available");
+  EXPECT_FALSE(read_pod(pod)->cannot_start);
+  pod["status"] =
+      json::parse(R"({"phase": "Pending", "conditions": [{"type": "PodScheduled", "status": "True"}],
+    "containerStatuses": [{"state": {"waiting": {"reason": "ErrImagePull", "message": "no such image"}}}]})");
+  EXPECT_EQ(read_pod(pod)->waits_for, "ErrImagePull: no such image");
+  EXPECT_TRUE(read_pod(pod)->cannot_start);
+  for (const auto* other : {"ContainerCreating", "CrashLoopBackOff", "PodInitializing"}) {
+    pod["status"]["containerStatuses"][0]["state"]["waiting"]["reason"] = other;
+    EXPECT_FALSE(read_pod(pod)->cannot_start) << other;
+  }
+}
+
 TEST(pod_record, is_of_no_pod_that_is_not_marked_as_one_of_a_host) {
   for (const auto* label : {slot_label, incarnation_label})
     for (const auto& strange :
@@ -103,7 +121,9 @@ TEST(pod_record, is_read_from_any_object_without_harm) {
   pod["status"]["containerStatuses"] = json::parse(R"([5, {"state": 5, "restartCount": -1}])");
   EXPECT_EQ(read_pod(pod)->restarts, 0U);
   pod["status"]["reason"] = std::string(100'000, 'x') + "\n\x1b";
-  EXPECT_LE(sizeof(pod_record) + read_pod(pod)->reason.size(), 1000U);
+  pod["status"]["conditions"] = json::array(
+      {5, {{"type", "PodScheduled"}, {"status", "False"}, {"message", std::string(100'000, 'x')}}});
+  EXPECT_LE(sizeof(pod_record) + read_pod(pod)->reason.size() + read_pod(pod)->waits_for.size(), 1000U);
 }
 
 } // namespace
