@@ -33,6 +33,7 @@ public:
   }
   void waits(const std::string& text) override { say(stderr, "dlrun: {}\n", text); }
   result<void> hosts_may_join() override { return how_.hosts_may_join(); }
+  std::vector<std::string> held_up_by() const override { return how_.held_up_by(); }
   void update(const agent::run_snapshot& now, protocol::time_point at) override {
     display_->update(now, at);
     how_.seen(now);
@@ -45,7 +46,10 @@ public:
 
   std::optional<runtime::stop_wish> asked_to_stop() override {
     const auto signal = signals_.next();
-    if (!signal) return std::nullopt;
+    if (!signal) {
+      auto why = how_.must_end();
+      return why ? std::optional{runtime::stop_wish{*std::move(why), {}}} : std::nullopt;
+    }
     if (*signal == SIGHUP) return runtime::stop_wish{"interrupted: the terminal was closed (SIGHUP)", {}};
     runtime::stop_wish wish{"interrupted by a signal", {}};
     // A terminal that closes may tell it more than once; a person who presses Ctrl-C again means

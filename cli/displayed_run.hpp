@@ -5,6 +5,9 @@
 #include "runtime/local_run.hpp"
 
 #include <functional>
+#include <optional>
+#include <string>
+#include <vector>
 
 namespace dlrun::cli {
 
@@ -18,6 +21,9 @@ struct display_choice {
   /// Who follows the run beside that: as runtime::run_observer has it.
   std::function<result<void>()> hosts_may_join = [] { return result<void>{}; };
   std::function<void(const agent::run_snapshot&)> seen = [](const auto&) {};
+  /// Asked as for signals. Set: the run is to end in order, for that reason.
+  std::function<std::optional<std::string>()> must_end = [] { return std::nullopt; };
+  std::function<std::vector<std::string>()> held_up_by = [] { return std::vector<std::string>{}; };
 };
 
 /// Runs the job: shows progress, ends in order on SIGINT, SIGTERM (a second of these kills) and

@@ -278,7 +278,8 @@ result<std::string> running_control_pod(const pods_target& of, const submitted_j
 }
 
 words own_objects(const pods_target& of, const std::string& answer) {
-  const auto known = names_of_objects(of.job);
+  auto known = names_of_objects(of.job);
+  known.push_back(fmt::format("job.batch/{}-hosts", of.job)); // of an earlier dlrun
   words own;
   std::istringstream lines(answer);
   for (std::string line; std::getline(lines, line);)

@@ -1,6 +1,7 @@
 #include "cli/kubernetes_objects.hpp"
 
 #include "cli/yaml_text.hpp"
+#include "kubernetes/pod_memory.hpp"
 #include "kubernetes/pod_requests.hpp"
 
 #include <algorithm>
@@ -291,6 +292,8 @@ object host_template(const pods_wish& of) {
   auto pod = pod_template(of, "host", container(of, arguments, std::move(mounts), true), std::move(volumes),
                           of.leave_grace.count() + host_grace_s);
   pod["spec"]["tolerations"] = short_tolerations();
+  if (!of.memory_max.empty())
+    pod["metadata"]["annotations"][kubernetes::memory_max_annotation] = of.memory_max;
   return pod;
 }
 

@@ -24,6 +24,7 @@ struct pods_wish {
   std::uint32_t hosts_min = 2;      ///< the job begins when so many are there, the control pod included
   std::uint32_t cpus = 1;           ///< of each pod
   std::string memory{};             ///< likewise; as Kubernetes writes it, as are the next
+  std::string memory_max{};         ///< of a pod of a host that was out of it; "": no more than `memory`
   std::string disk{};               ///< of each folder of the run
   std::uint64_t data_bytes_max = 0; ///< that it may decode; 0: as the job says
   std::string data_claim{};         ///< mounted where data_folder is, in the control pod; "": nothing is

@@ -4,6 +4,7 @@
 #include "base/own_machine.hpp"
 #include "cli/complain.hpp"
 #include "cli/kubernetes_objects.hpp"
+#include "kubernetes/pod_memory.hpp"
 #include "kubernetes/pod_requests.hpp"
 
 #include <cstdlib>
@@ -43,6 +44,15 @@ kubernetes::host_sights sights_of(const std::string& job, const std::vector<agen
   return all;
 }
 
+verb_end ended_for(const std::optional<kubernetes::pods_end>& why, verb_end ended) {
+  if (!why || ended.code != static_cast<int>(job::exit_code::interrupted)) return ended;
+  ended.code = why->exit_code;
+  ended.reason = why->why;
+  ended.error.reset();
+  ended.is_for_good = true;
+  return ended;
+}
+
 result<void> pods_hosts::begin() {
   const auto place =
       kubernetes::find_api(std::getenv("KUBERNETES_SERVICE_HOST"), std::getenv("KUBERNETES_SERVICE_PORT"));
@@ -52,14 +62,31 @@ result<void> pods_hosts::begin() {
   auto started = kubernetes::pod_service::start(
       *place, {.job = job_, .own_pod = base::host_name(), .pod_template = *pod_template},
       {.tell = [](const auto& text) { say(stderr, "dlrun: {}\n", text); },
-       .warn = [](const auto& text) { warn(text); }});
+       .warn = [](const auto& text) { warn(text); },
+       .rules = {.memory_max = kubernetes::memory_max_of(*pod_template)}});
   if (!started) return tl::unexpected(started.error());
+  const std::scoped_lock lock{mutex_};
   service_ = std::move(*started);
   return {};
 }
 
+std::shared_ptr<kubernetes::pod_service> pods_hosts::service() const {
+  const std::scoped_lock lock{mutex_};
+  return service_;
+}
+
 void pods_hosts::see(const agent::run_snapshot& now) {
-  if (service_ && !now.hosts.empty()) service_->hosts_are(sights_of(job_, now.hosts));
+  if (const auto to = service(); to && !now.hosts.empty()) to->hosts_are(sights_of(job_, now.hosts));
+}
+
+std::optional<kubernetes::pods_end> pods_hosts::end() const {
+  const auto of = service();
+  return of ? of->end() : std::nullopt;
+}
+
+std::vector<std::string> pods_hosts::held_up_by() const {
+  const auto of = service();
+  return of ? of->held_up_by() : std::vector<std::string>{};
 }
 
 } // namespace dlrun::cli

@@ -2,16 +2,25 @@
 #pragma once
 
 #include "actors/agent/run_board.hpp"
+#include "cli/verb_end.hpp"
 #include "kubernetes/pod_service.hpp"
 
 #include <dlrun/error.hpp>
 #include <memory>
+#include <mutex>
+#include <optional>
 #include <string>
+#include <vector>
 
 namespace dlrun::cli {
 
 /// What the hosts of Job `job` are, as far as their pods are concerned.
 kubernetes::host_sights sights_of(const std::string& job, const std::vector<agent::host_view>& hosts);
+
+/// How a run has ended that was stopped for the sake of its pods: with that reason, and as a
+/// failure that another start of the control pod does not mend. What ended otherwise stays as it
+/// is.
+verb_end ended_for(const std::optional<kubernetes::pods_end>& why, verb_end ended);
 
 /// Of a control pod. Pods are made from begin() on, as long as it lives; what it leaves goes on.
 class pods_hosts {
@@ -23,10 +32,17 @@ public:
   /// @returns bad_usage in what is no pod, or one without a token or a template for others.
   result<void> begin();
   void see(const agent::run_snapshot& now);
+  /// Set: the job is to end, and why.
+  std::optional<kubernetes::pods_end> end() const;
+  /// What stands in the way of pods, for people. Any thread.
+  std::vector<std::string> held_up_by() const;
 
 private:
+  std::shared_ptr<kubernetes::pod_service> service() const;
+
   std::string job_;
-  std::unique_ptr<kubernetes::pod_service> service_; ///< null before begin()
+  mutable std::mutex mutex_;
+  std::shared_ptr<kubernetes::pod_service> service_; ///< null before begin(); guarded by mutex_
 };
 
 } // namespace dlrun::cli

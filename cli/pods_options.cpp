@@ -5,6 +5,7 @@
 #include "base/utf8.hpp"
 #include "cli/complain.hpp"
 #include "cli/decimal.hpp"
+#include "cli/pod_sizes.hpp"
 #include "cli/pods_job.hpp"
 #include "cli/yaml_text.hpp"
 
@@ -33,7 +34,9 @@ result<void> check_name_of(std::string_view option, const std::string& name) {
 }
 
 result<void> check_sizes(const pods_wish& pods) {
-  for (const auto& [option, value] : {std::pair{"--memory", &pods.memory}, std::pair{"--disk", &pods.disk}})
+  for (const auto& [option, value] :
+       {std::pair{"--memory", &pods.memory}, std::pair{"--memory-max", &pods.memory_max},
+        std::pair{"--disk", &pods.disk}})
     if (!value->empty() && !is_size(*value))
       return refuse(option, *value,
                     "expected a whole number and a unit of Kubernetes, Ki, Mi, Gi or Ti, as in 4Gi or 512Mi");
@@ -101,6 +104,14 @@ result<void> check_pods_name(const pods_wish& pods) {
                   pods_name_max));
 }
 
+/// When --memory is known.
+result<void> check_memory_max(const pods_wish& pods) {
+  if (pods.memory_max.empty() || size_bytes(pods.memory_max) >= size_bytes(pods.memory)) return {};
+  return refuse("--memory-max", pods.memory_max,
+                fmt::format("each pod has --memory {} from the start, so let it be {} or more", pods.memory,
+                            pods.memory));
+}
+
 /// All of it, before anything is written.
 result<void> check(pods_options& options) {
   auto& pods = options.pods;
@@ -124,6 +135,7 @@ result<void> check(pods_options& options) {
   if (fine) fine = check_hosts_max(options);
   if (fine && !pods.name.empty()) fine = check_pods_name(pods);
   if (fine) fine = read_pods_job(options.file, pods);
+  if (fine) fine = check_memory_max(pods);
   if (fine) fine = check_pods_name(pods); // that of the job, where there is no other
   return fine;
 }
@@ -168,6 +180,8 @@ void add_options_of_pods(CLI::App& command, pods_options& options) {
       ->check(CLI::Range(1U, pod_cpus_max));
   command.add_option("--memory", pods.memory,
                      "Memory of each pod, data and tensors included (default: what the job needs)");
+  command.add_option("--memory-max", pods.memory_max,
+                     "So much a pod gets whose container was out of memory twice (default: --memory)");
   command.add_option("--disk", pods.disk,
                      "Room for the run in each pod, but where --run-claim is (default: what the job needs)");
   command.add_option("--data-claim", pods.data_claim,

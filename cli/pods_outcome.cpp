@@ -43,7 +43,7 @@ std::string summary_of(const dlrun::report& of) {
 }
 
 bool is_final(const verb_end& ended, const ended_run& run) {
-  if (ended.code == 0 || ended.report) return true;
+  if (ended.code == 0 || ended.report || ended.is_for_good) return true;
   if (ended.code != static_cast<int>(job::exit_code::bad_input)) return false;
   return ended.error != error_code::bad_data || !run.was_begun;
 }

@@ -40,6 +40,23 @@ void print_progress(const nlohmann::ordered_json& status) {
   say(stdout, "\n");
 }
 
+void print_hosts(const nlohmann::ordered_json& all) {
+  std::vector<std::string> hosts;
+  for (const auto& host : all) {
+    const auto state = host.value("state", "?");
+    hosts.push_back(host.value("name", "?") + (state == "there" ? "" : " (" + state + ")"));
+  }
+  say(stdout, "hosts: {}\n", fmt::format("{}", fmt::join(hosts, ", ")));
+  for (const auto& host : all)
+    if (host.contains("waits_for"))
+      say(stdout, "host {} is being drained, and has still: {}\n", host.value("name", "?"),
+          host.value("waits_for", "?"));
+  for (const auto& host : all)
+    if (host.value("without_copies", false))
+      say(stdout, "{}: another host that joins, or 'dlrun drain --undo', brings them back\n",
+          agent::no_copies_while_drained(host.value("name", "?")));
+}
+
 void print_table(const nlohmann::ordered_json& status) {
   print_progress(status);
   if (status.contains("workers")) {
@@ -48,22 +65,9 @@ void print_table(const nlohmann::ordered_json& status) {
     say(stdout, "workers: {} wanted, {} there{}\n", workers.value("wanted", 0), workers.value("present", 0),
         leaving > 0 ? fmt::format(", {} leaving", leaving) : "");
   }
-  if (status.contains("hosts")) {
-    std::vector<std::string> hosts;
-    for (const auto& host : status["hosts"]) {
-      const auto state = host.value("state", "?");
-      hosts.push_back(host.value("name", "?") + (state == "there" ? "" : " (" + state + ")"));
-    }
-    say(stdout, "hosts: {}\n", fmt::format("{}", fmt::join(hosts, ", ")));
-    for (const auto& host : status["hosts"])
-      if (host.contains("waits_for"))
-        say(stdout, "host {} is being drained, and has still: {}\n", host.value("name", "?"),
-            host.value("waits_for", "?"));
-    for (const auto& host : status["hosts"])
-      if (host.value("without_copies", false))
-        say(stdout, "{}: another host that joins, or 'dlrun drain --undo', brings them back\n",
-            agent::no_copies_while_drained(host.value("name", "?")));
-  }
+  if (status.contains("hosts")) print_hosts(status["hosts"]);
+  if (const auto held = status.find("held_up_by"); held != status.end())
+    for (const auto& one : *held) say(stdout, "held up: {}\n", one.get<std::string>());
   for (const auto& line : tell_copies(status)) say(stdout, "{}\n", line);
   for (const auto& line : tell_losses(status)) say(stdout, "{}\n", line);
   if (status.contains("avoided_gpus"))

@@ -100,9 +100,15 @@ verb_end train(const train_options& options, const display_choice& how) {
 /// In a control pod: makes the pods of its hosts, and tells Kubernetes how the job has ended.
 int train_on_pods(const train_options& options) {
   auto pods = std::make_unique<pods_hosts>(options.kubernetes_job);
-  const auto ended = train(options, {.json = options.json,
-                                     .hosts_may_join = [&pods] { return pods->begin(); },
-                                     .seen = [&pods](const auto& now) { pods->see(now); }});
+  auto ended = train(options, {.json = options.json,
+                               .hosts_may_join = [&pods] { return pods->begin(); },
+                               .seen = [&pods](const auto& now) { pods->see(now); },
+                               .must_end = [&pods]() -> std::optional<std::string> {
+                                 const auto why = pods->end();
+                                 return why ? std::optional{why->why} : std::nullopt;
+                               },
+                               .held_up_by = [&pods] { return pods->held_up_by(); }});
+  ended = ended_for(pods->end(), std::move(ended));
   pods.reset(); // none is made any more
   tell_kubernetes(ended, options.kubernetes_job, options.run_dir);
   return ended.code;

@@ -16,6 +16,7 @@ struct verb_end {
   std::string reason{};                  ///< "" where it succeeded
   std::optional<dlrun::report> report{}; ///< of the run, where that ended it
   std::optional<error_code> error{};     ///< where this did
+  bool is_for_good = false;              ///< another start would end the same way, report or not
 };
 
 /// Complains of the error and ends with its exit code.

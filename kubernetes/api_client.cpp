@@ -142,10 +142,10 @@ api_refusal api_client::with_missing_right(const api_request& request, api_refus
   const auto review = ask_plainly(review_of(request, place_.name_space), give_up);
   const auto allowed = nlohmann::json::json_pointer{"/status/allowed"};
   if (!review || !review->contains(allowed) || review->at(allowed) != false) return refused;
-  refused.message +=
-      fmt::format("; the pod's service account lacks the right to {}: 'dlrun manifests' writes "
-                  "a Role that gives it",
-                  text_of(request));
+  refused.missing_right = text_of(request);
+  refused.message += fmt::format("; the pod's service account lacks the right to {}: add the rule {} to its "
+                                 "Role, as 'dlrun manifests' writes it",
+                                 refused.missing_right, rule_for(request));
   return refused;
 }
 

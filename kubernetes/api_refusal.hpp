@@ -23,7 +23,8 @@ enum class refusal_kind : std::uint8_t {
 
 struct api_refusal {
   refusal_kind kind = refusal_kind::wrong;
-  std::string message{}; ///< for people: what was asked, and the server's own words
+  std::string message{};       ///< for people: what was asked, and the server's own words
+  std::string missing_right{}; ///< "create pods": the service account may not; "": it may, or who knows
 };
 
 /// Pure. @param body as it came: a Status of Kubernetes, or a text of whatever stands in between

@@ -39,6 +39,12 @@ std::string text_of(const api_request& request) {
                      request.group, request.name.empty() ? "" : " '" + request.name + "'");
 }
 
+std::string rule_for(const api_request& request) {
+  return fmt::format(
+      R"({{apiGroups: ["{}"], resources: ["{}"],{} verbs: ["{}"]}})", request.group, request.resource,
+      request.name.empty() ? "" : fmt::format(R"( resourceNames: ["{}"],)", request.name), request.verb);
+}
+
 api_request review_of(const api_request& request, const std::string& name_space) {
   nlohmann::json of{{"verb", request.verb},
                     {"group", request.group},

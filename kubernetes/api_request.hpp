@@ -25,6 +25,9 @@ std::string content_type_of(const api_request& request);
 /// As people name it: "patch jobs.batch 'job'".
 std::string text_of(const api_request& request);
 
+/// The rule of a Role that gives the right to it.
+std::string rule_for(const api_request& request);
+
 /// Asks whether who asks may do that (SelfSubjectAccessReview).
 api_request review_of(const api_request& request, const std::string& name_space);
 

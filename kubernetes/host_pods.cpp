@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <fmt/format.h>
+#include <iterator>
 #include <utility>
 
 namespace dlrun::kubernetes {
@@ -9,7 +10,9 @@ host_pods::host_pods(pod_requests& requests, const api_client& client, host_pods
     : requests_{requests}
     , client_{client}
     , options_{std::move(options)}
-    , plan_{options_.rules} {}
+    , plan_{options_.rules}
+    , refusals_{options_.refusals}
+    , starts_{options_.starts} {}
 
 void host_pods::on_news(pod_news news) {
   const std::scoped_lock lock{mutex_};
@@ -21,7 +24,31 @@ void host_pods::hosts_are(host_sights hosts) {
   hosts_ = std::move(hosts);
 }
 
+void host_pods::on_watch_works() { on_done(pod_question::told); }
+
+std::optional<pods_end> host_pods::end() const {
+  const std::scoped_lock lock{mutex_};
+  return end_;
+}
+
+/// Once it is to end that stays so.
+bool host_pods::must_end() {
+  const std::scoped_lock lock{mutex_};
+  if (!end_) end_ = plan_.end();
+  if (!end_) end_ = refusals_.end(hosts_.has_value());
+  if (!end_) end_ = starts_.end(hosts_.has_value());
+  return end_.has_value();
+}
+
+std::vector<std::string> host_pods::held_up_by() const {
+  const std::scoped_lock lock{mutex_};
+  auto all = refusals_.told();
+  std::ranges::copy(starts_.told(), std::back_inserter(all));
+  return all;
+}
+
 void host_pods::pass() {
+  if (must_end()) return;
   std::vector<pod_news> news;
   std::optional<host_sights> hosts;
   {
@@ -31,30 +58,42 @@ void host_pods::pass() {
   }
   for (const auto& one : news) plan_.on_news(one);
   const auto now = client_.time().now();
+  look_at_starts(now);
   if ((!looked_ || now - *looked_ >= options_.look_period) && !look()) return;
   const auto actions = plan_.next(wanted_, hosts, now);
+  if (plan_.end()) return; // from the next pass on
   const bool makes =
       std::ranges::any_of(actions, [](const auto& one) { return std::holds_alternative<create_pod>(one); });
   if (makes && looked_ < now && !look()) return; // what nobody wants any more is not made
   carry_out(actions);
 }
 
+void host_pods::look_at_starts(time_point now) {
+  const auto news = [&] {
+    const std::scoped_lock lock{mutex_};
+    return starts_.look(plan_.pods(), now);
+  }();
+  for (const auto& one : news) options_.warn(one);
+}
+
 /// @returns whether it is known what is wanted
 bool host_pods::look() {
   auto wanted = requests_.wanted(give_up());
   looked_ = client_.time().now();
-  if (wanted) wanted_ = std::move(*wanted);
-  if (!wanted) complain(wanted.error().message);
-  return wanted.has_value();
+  if (!wanted) {
+    on_refused(pod_question::wanted, wanted.error());
+    return false;
+  }
+  wanted_ = std::move(*wanted);
+  on_done(pod_question::wanted);
+  return true;
 }
 
 /// What the server does not answer it does not answer for the others either.
 void host_pods::carry_out(const std::vector<pod_action>& actions) {
   for (const auto& action : actions) {
     const auto refused = std::visit([this](const auto& what) { return carry_out(what); }, action);
-    if (!refused) continue;
-    complain(refused->message);
-    if (may_pass(refused->kind) || refused->kind == refusal_kind::namespace_ends) return;
+    if (refused && (may_pass(refused->kind) || refused->kind == refusal_kind::namespace_ends)) return;
   }
 }
 
@@ -64,9 +103,10 @@ std::optional<api_refusal> host_pods::carry_out(const create_pod& what) {
   const auto now = client_.time().now();
   if (!made) {
     plan_.on_not_created(what, made.error().kind, now);
+    on_refused(pod_question::made, made.error());
     return made.error();
   }
-  complained_.clear();
+  on_done(pod_question::made);
   if (!*made) {
     plan_.on_name_taken(what);
     return std::nullopt;
@@ -78,13 +118,27 @@ std::optional<api_refusal> host_pods::carry_out(const create_pod& what) {
 
 std::optional<api_refusal> host_pods::carry_out(const delete_pod& what) {
   const auto done = requests_.remove(what, give_up());
-  if (!done) return done.error();
+  if (!done) {
+    on_refused(pod_question::removed, done.error());
+    return done.error();
+  }
+  on_done(pod_question::removed);
   options_.tell(fmt::format("deleted pod {}: {}", what.name, what.why));
   return std::nullopt;
 }
 
-void host_pods::complain(const std::string& why) {
-  if (std::exchange(complained_, why) != why) options_.warn(why);
+void host_pods::on_refused(pod_question what, const api_refusal& why) {
+  const auto now = client_.time().now();
+  const auto is_news = [&] {
+    const std::scoped_lock lock{mutex_};
+    return refusals_.on_refused(what, why, now);
+  }();
+  if (is_news) options_.warn(why.message);
+}
+
+void host_pods::on_done(pod_question what) {
+  const std::scoped_lock lock{mutex_};
+  refusals_.on_done(what);
 }
 
 time_point host_pods::give_up() const { return client_.time().now() + options_.request_max; }

@@ -2,7 +2,9 @@
 #pragma once
 
 #include "kubernetes/pod_plan.hpp"
+#include "kubernetes/pod_refusals.hpp"
 #include "kubernetes/pod_requests.hpp"
+#include "kubernetes/pod_starts.hpp"
 
 #include <chrono>
 #include <functional>
@@ -15,12 +17,14 @@ namespace dlrun::kubernetes {
 
 struct host_pods_options {
   std::function<void(const std::string&)> tell; ///< what was done, and why
-  std::function<void(const std::string&)> warn; ///< once while the same is wrong
+  std::function<void(const std::string&)> warn; ///< once while the same kind of thing is wrong
   /// Between two looks at what users want. Before pods are made it is looked at in any case.
   std::chrono::milliseconds look_period{2000};
   /// Of one request, and all its attempts.
   std::chrono::milliseconds request_max{3000};
   pod_rules rules{};
+  refusal_rules refusals{};
+  start_rules starts{};
 };
 
 /// One pass after another: reads what is wanted, asks the plan, does what it says. What can be done
@@ -30,19 +34,29 @@ public:
   /// `requests` and `client`, which it uses, outlive it.
   host_pods(pod_requests& requests, const api_client& client, host_pods_options options);
 
-  /// What the watch tells.
+  /// What the watch tells: of pods, and how it fares.
   void on_news(pod_news news);
-  /// What the job says of its hosts.
+  void on_watch_refused(const api_refusal& why) { on_refused(pod_question::told, why); }
+  void on_watch_works();
+  /// What the job says of its hosts, once it has begun.
   void hosts_are(host_sights hosts);
   /// Blocks while it asks.
   void pass();
 
+  /// Set: the job is to end, and no pods are made any more.
+  std::optional<pods_end> end() const;
+  /// What stands in the way of pods now, for people.
+  std::vector<std::string> held_up_by() const;
+
 private:
+  bool must_end();
   bool look();
+  void look_at_starts(time_point now);
   void carry_out(const std::vector<pod_action>& actions);
   std::optional<api_refusal> carry_out(const create_pod& what);
   std::optional<api_refusal> carry_out(const delete_pod& what);
-  void complain(const std::string& why);
+  void on_refused(pod_question what, const api_refusal& why);
+  void on_done(pod_question what);
   time_point give_up() const;
 
   pod_requests& requests_;
@@ -51,10 +65,12 @@ private:
   pod_plan plan_;
   wanted_pods wanted_{};
   std::optional<time_point> looked_{};
-  std::string complained_{};
-  std::mutex mutex_;
-  std::vector<pod_news> news_; ///< guarded by mutex_, as is the next
+  mutable std::mutex mutex_;
+  std::vector<pod_news> news_; ///< guarded by mutex_, as are the next
   std::optional<host_sights> hosts_{};
+  pod_refusals refusals_;
+  pod_starts starts_;
+  std::optional<pods_end> end_{};
 };
 
 } // namespace dlrun::kubernetes

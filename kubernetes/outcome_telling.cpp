@@ -62,6 +62,13 @@ answer<json> end_hosts(api_client& client, const outcome_telling& what, time_poi
   return ended;
 }
 
+/// A control pod that Kubernetes starts once more before it takes its Job for failed makes none.
+answer<json> want_no_hosts(api_client& client, const outcome_telling& what, time_point give_up) {
+  const auto done = pod_requests{client, {.job = what.job}}.want(0, give_up);
+  if (!done) return tl::unexpected(done.error());
+  return json::object();
+}
+
 /// Objects are read as Kubernetes writes them; what has another shape is told, as a refusal is.
 template <class Call>
 answer<json> guarded(Call call) {
@@ -84,6 +91,7 @@ std::vector<std::string> tell_outcome(api_client& client, const outcome_telling&
   const auto job = client.ask(for_job("patch", what.job, outcome_patch(what.outcome)), give_up);
   note(job);
   if (job) note(guarded([&] { return make_event(client, what, *job, give_up); }));
+  if (job && what.outcome.is_final && what.outcome.exit_code != 0) note(want_no_hosts(client, what, give_up));
   if (what.outcome.is_final) note(guarded([&] { return end_hosts(client, what, give_up); }));
   return undone;
 }

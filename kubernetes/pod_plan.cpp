@@ -1,5 +1,7 @@
 #include "kubernetes/pod_plan.hpp"
 
+#include "kubernetes/pod_memory.hpp"
+
 #include <algorithm>
 #include <fmt/format.h>
 #include <utility>
@@ -35,7 +37,8 @@ void pod_plan::on_news(const pod_news& news) {
 
 void pod_plan::see(const pod_record& pod) {
   auto& slot = slots_[pod.slot];
-  slot.newest = std::max(slot.newest, pod.incarnation);
+  if (!has(planted_bug::forget_memory)) slot.memory = std::max(slot.memory, pod.memory);
+  if (!has(planted_bug::forget_names)) slot.newest = std::max(slot.newest, pod.incarnation);
   if (slot.unseen && slot.unseen->uid == pod.uid) slot.unseen.reset();
   pods_[pod.uid] = pod;
 }
@@ -46,7 +49,7 @@ void pod_plan::list(const pod_listing& all) {
   pods_.clear();
   for (const auto& pod : all.pods) see(pod);
   for (auto& [number, slot] : slots_)
-    if (slot.unseen && slot.unseen_since < all.began) slot.unseen.reset();
+    if (slot.unseen && (slot.unseen_since < all.began || has(planted_bug::trust_list))) slot.unseen.reset();
   std::erase_if(deletions_, [this](const auto& one) { return !pods_.contains(one.first); });
 }
 
@@ -58,10 +61,12 @@ std::vector<pod_action> pod_plan::next(const wanted_pods& wanted, const std::opt
   room_ = std::min(rules_.burst, room_ + rules_.rate * passed);
   std::vector<pod_action> out;
   if (!is_listed_ || wanted.owner.empty()) return out;
+  count_memory_ends(now);
   for (std::uint32_t slot = 0; slot < wanted.count; ++slot)
     look_at_slot(slot, wanted, hosts ? &*hosts : nullptr, now, out);
   for (const auto& [uid, pod] : pods_)
-    if (pod.slot >= wanted.count && pod.owner == wanted.owner && !pod.is_going)
+    if (pod.slot >= wanted.count && pod.owner == wanted.owner && !pod.is_going &&
+        !has(planted_bug::keep_surplus))
       remove(pod, fmt::format("{} pods of hosts are wanted", wanted.count), now, out);
   return out;
 }
@@ -80,9 +85,10 @@ void pod_plan::look_at_slot(std::uint32_t slot, const wanted_pods& wanted, const
     return;
   }
   remove_older(*alive, wanted.owner, now, out);
-  if (hosts == nullptr) return;
-  const auto host = hosts->find(slot);
-  auto why = why_given_up(*alive, state, host == hosts->end() ? host_sight{} : host->second, now);
+  host_sight host;
+  if (hosts != nullptr)
+    if (const auto found = hosts->find(slot); found != hosts->end()) host = found->second;
+  auto why = why_given_up(*alive, state, hosts == nullptr ? nullptr : &host, now);
   if (why.empty()) return;
   state.why = std::move(why);
   if (may_make(state, now)) make(slot, state, out);
@@ -100,10 +106,12 @@ const pod_record* pod_plan::newest_alive(std::uint32_t slot, const slot_state& s
   return found;
 }
 
-/// @returns "" where it is not, or not yet
-std::string pod_plan::why_given_up(const pod_record& pod, slot_state& state, const host_sight& host,
-                                   time_point now) const {
-  if (host.standing != host_standing::away && !pod.address.empty() && host.address == pod.address) {
+/// @param host null: the job does not say  @returns "" where it is not, or not yet
+std::string pod_plan::why_given_up(const pod_record& pod, slot_state& state, const host_sight* host,
+                                   time_point now) {
+  const bool is_in = host != nullptr && host->standing != host_standing::away && !pod.address.empty() &&
+                     host->address == pod.address;
+  if (is_in) {
     if (!state.in_since) state.in_since = now;
     if (now - *state.in_since >= rules_.sound_after) state.pods_made = 0;
     state.joined = pod.uid;
@@ -112,11 +120,13 @@ std::string pod_plan::why_given_up(const pod_record& pod, slot_state& state, con
     return "";
   }
   state.in_since.reset();
+  if (is_out_of_memory_again(pod) && (host != nullptr || !pod.runs)) return why_more_memory(pod, state);
+  if (host == nullptr || has(planted_bug::trust_phase)) return "";
   if (pod.is_held_back && pod.restarts >= rules_.restarts_max)
     return fmt::format("the container of {} was started {} times in vain", pod.name, pod.restarts + 1);
-  if (state.joined != pod.uid) return ""; // it is on its way
+  if (state.joined != pod.uid && !has(planted_bug::no_start)) return ""; // it is on its way
   if (!state.out_since) state.out_since = now;
-  const bool is_restarted = !pod.runs || pod.restarts > state.restarts;
+  const bool is_restarted = (!pod.runs || pod.restarts > state.restarts) && !has(planted_bug::no_restart);
   const auto patience = is_restarted ? rules_.restart_patience : rules_.silence_patience;
   if (now - *state.out_since < patience) return "";
   return is_restarted
@@ -124,6 +134,43 @@ std::string pod_plan::why_given_up(const pod_record& pod, slot_state& state, con
                            pod.name, seconds(patience))
              : fmt::format("the job has given up the host of {}, whose pod says nothing of it for {}",
                            pod.name, seconds(patience));
+}
+
+void pod_plan::count_memory_ends(time_point now) {
+  std::erase_if(memory_ends_, [this](const auto& one) { return !pods_.contains(one.first); });
+  for (const auto& [uid, pod] : pods_) {
+    auto& seen = memory_ends_[uid];
+    if (pod.ends > seen.ends && pod.is_out_of_memory) {
+      if (now - seen.last > rules_.memory_window) seen.kills = 0;
+      ++seen.kills;
+      seen.last = now;
+    }
+    seen.ends = std::max(seen.ends, pod.ends);
+  }
+}
+
+/// The kubelet starts it again the first time.
+bool pod_plan::is_out_of_memory_again(const pod_record& pod) const {
+  const auto found = memory_ends_.find(pod.uid);
+  return pod.is_out_of_memory && pod.memory > 0 && found != memory_ends_.end() && found->second.kills >= 2;
+}
+
+/// @returns "" where it may have no more: then the job is to end
+std::string pod_plan::why_more_memory(const pod_record& pod, slot_state& state) {
+  const auto more = grown_memory(pod.memory, rules_.memory_max);
+  const auto what =
+      fmt::format("the container of {} was out of memory twice, with {}", pod.name, memory_text(pod.memory));
+  if (more > pod.memory) {
+    state.memory = std::max(state.memory, more);
+    return fmt::format("{}: its next pod has {}", what, memory_text(state.memory));
+  }
+  const auto most = rules_.memory_max == 0
+                        ? std::string{"without --memory-max no pod gets more"}
+                        : "no pod gets more than --memory-max " + memory_text(rules_.memory_max);
+  end_ =
+      pods_end{1, fmt::format("{}, and {}: delete the job, and submit it with more --memory or --memory-max",
+                              what, most)};
+  return "";
 }
 
 /// Of a slot where none lives; null: there is none.
@@ -157,7 +204,7 @@ bool pod_plan::may_make(const slot_state& state, time_point now) const {
 
 void pod_plan::make(std::uint32_t slot, slot_state& state, std::vector<pod_action>& out) {
   room_ -= 1;
-  out.emplace_back(create_pod{slot, state.newest + 1, state.why});
+  out.emplace_back(create_pod{slot, state.newest + 1, state.why, state.memory});
 }
 
 void pod_plan::remove(const pod_record& pod, std::string why, time_point now, std::vector<pod_action>& out) {
@@ -170,6 +217,7 @@ void pod_plan::remove(const pod_record& pod, std::string why, time_point now, st
 /// Also those that have ended: nobody needs them.
 void pod_plan::remove_older(const pod_record& than, const std::string& owner, time_point now,
                             std::vector<pod_action>& out) {
+  if (has(planted_bug::keep_older)) return;
   for (const auto& [uid, pod] : pods_)
     if (pod.slot == than.slot && pod.owner == owner && pod.incarnation < than.incarnation && !pod.is_going)
       remove(pod, fmt::format("{} came after it", than.name), now, out);
@@ -183,7 +231,7 @@ void pod_plan::on_created(const create_pod& what, const pod_record& made, time_p
   ++slot.pods_made;
   slot.made_at = now;
   slot.out_since.reset();
-  if (pods_.contains(made.uid)) return; // it was told of meanwhile
+  if (pods_.contains(made.uid) || has(planted_bug::forget_made)) return; // it was told of meanwhile
   slot.unseen = made;
   slot.unseen_since = now;
 }

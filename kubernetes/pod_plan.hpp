@@ -2,7 +2,9 @@
 #pragma once
 
 #include "kubernetes/api_refusal.hpp"
+#include "kubernetes/planted_bug.hpp"
 #include "kubernetes/pod_watch.hpp"
+#include "kubernetes/pods_end.hpp"
 
 #include <chrono>
 #include <cstdint>
@@ -37,6 +39,7 @@ struct create_pod {
   std::uint32_t slot = 0;
   std::uint32_t incarnation = 0;
   std::string why;
+  std::uint64_t memory = 0; ///< bytes that it may use; 0: what the template says
 };
 struct delete_pod {
   std::string name;
@@ -61,8 +64,13 @@ struct pod_rules {
   std::chrono::milliseconds pause_first{1000}, pause_max{60'000};
   /// Pods made in a second, and at once.
   double rate = 50, burst = 100;
+  /// A container that was out of memory twice within that is to have more.
+  std::chrono::milliseconds memory_window{3'600'000};
+  /// Bytes that a pod may have; 0: what the template says, and no more.
+  std::uint64_t memory_max = 0;
   /// Before a deletion that shows no effect is asked for again.
   std::chrono::milliseconds repeat_after{10'000};
+  planted_bug bug = planted_bug::none; ///< for the property test
 };
 
 /// Pure and level-triggered: each look compares what is wanted with what is there, and says what to
@@ -85,6 +93,12 @@ public:
   std::vector<pod_action> next(const wanted_pods& wanted, const std::optional<host_sights>& hosts,
                                time_point now);
 
+  /// Set by next(): a pod needs more than it may have.
+  const std::optional<pods_end>& end() const { return end_; }
+
+  /// By uid, as the server tells them.
+  const std::map<std::string, pod_record>& pods() const { return pods_; }
+
   // what became of it
   void on_created(const create_pod& what, const pod_record& made, time_point now);
   /// Something else has its name.
@@ -100,6 +114,7 @@ private:
     std::optional<pod_record> unseen{}; ///< made, and not told of by the server yet
     time_point unseen_since{};
     std::string why{"it has none"}; ///< it needs a pod
+    std::uint64_t memory = 0;       ///< of its pods, at least; it never shrinks
     // of its pod that lives
     std::string joined{};                 ///< uid, once its host was there
     std::optional<time_point> in_since{}; ///< its host is there since then
@@ -108,13 +123,23 @@ private:
     std::optional<time_point> finished_since{};
   };
 
+  bool has(planted_bug bug) const { return is_planted(rules_.bug, bug); }
+  /// How often a container was out of memory.
+  struct memory_ends {
+    std::uint32_t ends = 0; ///< all that were seen, of any kind
+    std::uint32_t kills = 0;
+    time_point last{};
+  };
+
   void see(const pod_record& pod);
   void list(const pod_listing& all);
   const pod_record* newest_alive(std::uint32_t slot, const slot_state& state, const std::string& owner) const;
   void look_at_slot(std::uint32_t slot, const wanted_pods& wanted, const host_sights* hosts, time_point now,
                     std::vector<pod_action>& out);
-  std::string why_given_up(const pod_record& pod, slot_state& state, const host_sight& host,
-                           time_point now) const;
+  std::string why_given_up(const pod_record& pod, slot_state& state, const host_sight* host, time_point now);
+  void count_memory_ends(time_point now);
+  bool is_out_of_memory_again(const pod_record& pod) const;
+  std::string why_more_memory(const pod_record& pod, slot_state& state);
   const pod_record* newest_ended(std::uint32_t slot, const std::string& owner) const;
   bool is_finished(const pod_record* newest, slot_state& state, time_point now) const;
   bool may_make(const slot_state& state, time_point now) const;
@@ -129,7 +154,9 @@ private:
   bool is_listed_ = false;
   std::map<std::string, pod_record> pods_; ///< by uid
   std::map<std::uint32_t, slot_state> slots_;
-  std::map<std::string, time_point> deletions_; ///< that were asked for, by uid
+  std::map<std::string, time_point> deletions_;    ///< that were asked for, by uid
+  std::map<std::string, memory_ends> memory_ends_; ///< by uid
+  std::optional<pods_end> end_;
 };
 
 } // namespace dlrun::kubernetes

@@ -2,7 +2,11 @@
 
 #include "base/utf8.hpp"
 #include "kubernetes/json_text.hpp"
+#include "kubernetes/pod_memory.hpp"
 
+#include <algorithm>
+#include <array>
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 namespace dlrun::kubernetes {
@@ -10,7 +14,12 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::size_t why_bytes_max = 200;
+constexpr std::size_t why_bytes_max = 200, waits_bytes_max = 400;
+
+/// What a kubelet says of a container that it cannot make, as often as it tries.
+constexpr std::array wrong_reasons{"ErrImagePull",       "ImagePullBackOff",           "ErrImageNeverPull",
+                                   "InvalidImageName",   "CreateContainerConfigError", "CreateContainerError",
+                                   "RegistryUnavailable"};
 
 std::string controller_of(const json& metadata) {
   for (const auto& one : member(metadata, "ownerReferences"))
@@ -24,6 +33,28 @@ pod_phase phase_of(const std::string& text) {
   return text == "Pending" ? pod_phase::pending : pod_phase::running; // Unknown: nobody says that it ended
 }
 
+/// In place of a state that it left, or its state until it is started again.
+void read_last_end(const json& container, pod_record& into) {
+  const auto& now = member(member(container, "state"), "terminated");
+  const auto& last = member(member(container, "lastState"), "terminated");
+  const bool is_ended = !now.is_null() || (!into.runs && !last.is_null());
+  into.ends = into.restarts + (is_ended ? 1 : 0);
+  into.is_out_of_memory = text_in(now.is_null() ? last : now, "reason") == "OOMKilled";
+}
+
+std::uint64_t memory_of(const json& pod) {
+  for (const auto& one : member(member(pod, "spec"), "containers"))
+    return memory_bytes(text_in(member(member(one, "resources"), "limits"), "memory")).value_or(0);
+  return 0;
+}
+
+/// What the scheduler says.
+void read_scheduling(const json& status, pod_record& into) {
+  for (const auto& one : member(status, "conditions"))
+    if (text_in(one, "type") == "PodScheduled" && text_in(one, "status") == "False")
+      into.waits_for = text_in(one, "message");
+}
+
 /// It has one container.
 void read_container(const json& status, pod_record& into) {
   for (const auto& one : member(status, "containerStatuses")) {
@@ -31,9 +62,14 @@ void read_container(const json& status, pod_record& into) {
     into.runs = !member(state, "running").is_null();
     const auto& restarts = member(one, "restartCount");
     if (restarts.is_number_unsigned()) into.restarts = restarts.get<std::uint32_t>();
+    read_last_end(one, into);
     const auto waits = text_in(member(state, "waiting"), "reason");
     into.is_held_back = waits == "CrashLoopBackOff";
-    if (!waits.empty()) into.reason = waits;
+    if (waits.empty()) continue;
+    into.reason = waits;
+    const auto message = text_in(member(state, "waiting"), "message");
+    into.waits_for = message.empty() ? waits : fmt::format("{}: {}", waits, message);
+    into.cannot_start = std::ranges::find(wrong_reasons, waits) != wrong_reasons.end();
   }
 }
 
@@ -54,10 +90,13 @@ std::optional<pod_record> read_pod(const json& pod) {
   made.address = text_in(status, "podIP");
   made.slot = *slot;
   made.incarnation = *incarnation;
+  made.memory = memory_of(pod);
   made.phase = phase_of(text_in(status, "phase"));
   made.is_going = !member(metadata, "deletionTimestamp").is_null();
   made.reason = text_in(status, "reason");
+  read_scheduling(status, made);
   read_container(status, made);
+  made.waits_for = base::printable(made.waits_for, waits_bytes_max);
   made.reason = base::printable(made.reason, why_bytes_max);
   return made;
 }

@@ -1,6 +1,7 @@
 #include "kubernetes/pod_requests.hpp"
 
 #include "kubernetes/json_text.hpp"
+#include "kubernetes/pod_memory.hpp"
 
 #include <fmt/format.h>
 
@@ -61,6 +62,9 @@ json pod_object(const json& pod_template, const std::string& job, const create_p
                                               {"controller", true},
                                               {"blockOwnerDeletion", false}}});
   made["spec"]["hostname"] = host_of(job, what.slot);
+  if (what.memory > 0)
+    for (const auto* kind : {"requests", "limits"})
+      made["spec"]["containers"][0]["resources"][kind]["memory"] = memory_text(what.memory);
   return made;
 }
 
@@ -79,6 +83,13 @@ answer<wanted_pods> pod_requests::wanted(time_point give_up) {
   if (!found->contains(json::json_pointer{"/metadata/ownerReferences/0"}))
     if (auto given = give_to_job(give_up); !given) return tl::unexpected(given.error());
   return made;
+}
+
+answer<void> pod_requests::want(std::uint32_t count, time_point give_up) {
+  const json patch{{"data", {{hosts_key, std::to_string(count)}}}};
+  if (const auto done = client_.ask(for_pods_object("patch", source_.job, patch.dump()), give_up); !done)
+    return tl::unexpected(done.error());
+  return {};
 }
 
 answer<void> pod_requests::give_to_job(time_point give_up) {

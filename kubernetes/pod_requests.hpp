@@ -47,6 +47,8 @@ public:
   /// Kubernetes deletes it and its pods with that. A ConfigMap that is gone, or about to go, wants
   /// nothing.
   answer<wanted_pods> wanted(time_point give_up);
+  /// That many are to be there from now on.
+  answer<void> want(std::uint32_t count, time_point give_up);
   /// Makes it, with image, pull secrets and node selector of the control pod, whatever the template
   /// says: who changes them there means all pods. One that is there already under its name is
   /// adopted, where the same object controls it. @returns nothing where something else has the name

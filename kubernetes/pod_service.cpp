@@ -57,7 +57,8 @@ public:
       , watch_{watch_client_,
                {.selector = selector_of(source.job),
                 .tell = [this](pod_news news) { pods_.on_news(std::move(news)); },
-                .complain = options.warn,
+                .complain = [this](const auto& why) { pods_.on_watch_refused(why); },
+                .works = [this] { pods_.on_watch_works(); },
                 .goes_on = [this] { return !wish_.is_over(); }}}
       , watcher_{base::start_service_thread("dlrun-podwatch", [this] { watch_.run(); })}
       , maker_{base::start_service_thread("dlrun-pods", [this] { make(); })} {}
@@ -70,6 +71,8 @@ public:
   running_service& operator=(const running_service&) = delete;
 
   void hosts_are(host_sights hosts) override { pods_.hosts_are(std::move(hosts)); }
+  std::optional<pods_end> end() const override { return pods_.end(); }
+  std::vector<std::string> held_up_by() const override { return pods_.held_up_by(); }
 
 private:
   void make() {

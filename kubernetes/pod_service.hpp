@@ -7,6 +7,9 @@
 
 #include <dlrun/error.hpp>
 #include <memory>
+#include <optional>
+#include <string>
+#include <vector>
 
 namespace dlrun::kubernetes {
 
@@ -19,8 +22,10 @@ public:
                                                     const host_pods_options& options);
   virtual ~pod_service() = default;
 
-  /// Any thread.
+  // any thread, as host_pods
   virtual void hosts_are(host_sights hosts) = 0;
+  virtual std::optional<pods_end> end() const = 0;
+  virtual std::vector<std::string> held_up_by() const = 0;
 };
 
 } // namespace dlrun::kubernetes

@@ -72,8 +72,9 @@ void pod_watch::run() {
 
 void pod_watch::list() {
   auto listed = list_pods(client_, options_.selector, client_.time().now() + list_max);
-  if (!listed) return pause(listed.error().message);
+  if (!listed) return pause(listed.error());
   version_ = std::move(listed->version);
+  options_.works();
   options_.tell(std::move(listed->all));
   is_listed_ = true;
 }
@@ -94,19 +95,19 @@ void pod_watch::follow() {
   if (has_moved_) {
     pauses_ = {};
     is_listed_ = false;
-    complained_.clear();
   }
   if (!options_.goes_on()) return;
   const bool is_too_old = version_.empty() || (!ended && ended.error().kind == refusal_kind::gone);
   if (is_too_old) {
     version_.clear();
-    if (std::exchange(is_listed_, false)) pause("cannot watch pods: what was listed just now is too old");
+    if (std::exchange(is_listed_, false))
+      pause({refusal_kind::wrong, "cannot watch pods: what was listed just now is too old"});
   } else if (!broken_.empty()) {
-    pause(broken_);
+    pause({refusal_kind::wrong, broken_});
   } else if (!ended) {
-    pause(ended.error().message);
+    pause(ended.error());
   } else if (!has_moved_ && client_.time().now() - began < std::chrono::seconds{1}) {
-    pause("cannot watch pods: the server ends each watch at once");
+    pause({refusal_kind::wrong, "cannot watch pods: the server ends each watch at once"});
   }
 }
 
@@ -125,7 +126,7 @@ void pod_watch::take(std::string_view line) {
   const auto version = text_at(event, "/object/metadata/resourceVersion");
   if (version.empty() || version_.empty() || !broken_.empty()) return; // nothing that one can go on from
   version_ = version;
-  has_moved_ = true;
+  if (!std::exchange(has_moved_, true)) options_.works();
   if (type == "BOOKMARK") return;
   auto pod = read_pod(event.at("object"));
   if (!pod) return;
@@ -135,9 +136,9 @@ void pod_watch::take(std::string_view line) {
     options_.tell(*std::move(pod));
 }
 
-void pod_watch::pause(const std::string& why) {
+void pod_watch::pause(const api_refusal& why) {
   if (!options_.goes_on()) return;
-  if (std::exchange(complained_, why) != why) options_.complain(why);
+  options_.complain(why);
   client_.time().wait(pauses_.next(client_.time().chance(), std::nullopt));
 }
 

@@ -33,7 +33,8 @@ answer<listed_pods> list_pods(api_client& client, const std::string& selector, t
 struct pod_watch_options {
   std::string selector; ///< of labels, as in app.kubernetes.io/name=dlrun,...
   std::function<void(pod_news)> tell;
-  std::function<void(const std::string&)> complain; ///< once while the same is wrong
+  std::function<void(const api_refusal&)> complain; ///< each time that it has to wait
+  std::function<void()> works = [] {};              ///< the server told something
   std::function<bool()> goes_on;                    ///< asked about once a second, and between requests
 };
 
@@ -52,16 +53,15 @@ private:
   void list();
   void follow();
   void take(std::string_view line);
-  void pause(const std::string& why);
+  void pause(const api_refusal& why);
 
   api_client& client_;
   pod_watch_options options_;
   retry_pauses pauses_;
-  std::string version_;      ///< from which it is watched; "": it is to be listed
-  bool has_moved_ = false;   ///< something came since the last request
-  bool is_listed_ = false;   ///< and nothing has come since
-  std::string broken_;       ///< what the stream in hand said of itself
-  std::string complained_{}; ///< of what
+  std::string version_;    ///< from which it is watched; "": it is to be listed
+  bool has_moved_ = false; ///< something came since the last request
+  bool is_listed_ = false; ///< and nothing has come since
+  std::string broken_;     ///< what the stream in hand said of itself
 };
 
 } // namespace dlrun::kubernetes

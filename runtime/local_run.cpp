@@ -358,7 +358,9 @@ result<ended_run> run_roles(const prepared_job& prepared, const local_run_option
                                                    .lacking = hosts ? lacking_in(options.run_dir) : nullptr});
   chosen->introduce(agent);
   auto control = open_run(*chosen, agent, options,
-                          {system, (*job)->spec, board, agent, tokens_of(*chosen), hosts, drains}, observer);
+                          {system, (*job)->spec, board, agent, tokens_of(*chosen), hosts, drains,
+                           [&observer] { return observer.held_up_by(); }},
+                          observer);
   if (!control) {
     give_up(*chosen, agent, control.error().code);
     return tl::unexpected(control.error());

@@ -45,11 +45,17 @@ void run_control::answer(const std::string& request, const agent::control_reply&
 }
 
 std::string run_control::answer_at_once(const std::string& request) const {
-  if (request == "status") return agent::to_json(board_->snapshot());
+  if (request == "status") return status();
   if (request.starts_with(token_word)) return token(request.substr(token_word.size()));
   if (request != "stop") return refusal("unknown request", job::exit_code::bad_input);
   caf::anon_send(agent_, protocol::stop_job{protocol::job_outcome::interrupted, "stopped by 'dlrun stop'"});
   return "stopping";
+}
+
+std::string run_control::status() const {
+  auto now = board_->snapshot();
+  now.held_up_by = held_up_by_();
+  return agent::to_json(now);
 }
 
 /// An actor of its own waits for the journal, so that others are answered meanwhile.

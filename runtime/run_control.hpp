@@ -11,6 +11,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 namespace dlrun::runtime {
 
@@ -27,19 +28,22 @@ public:
   /// `system` outlives this.
   run_control(caf::actor_system& system, spec::JobSpec spec, std::shared_ptr<const agent::run_board> board,
               const protocol::agent_actor& agent, token_maker make_token,
-              std::shared_ptr<agent::routed_launcher> hosts, std::shared_ptr<agent::drain_desk> drains)
+              std::shared_ptr<agent::routed_launcher> hosts, std::shared_ptr<agent::drain_desk> drains,
+              std::function<std::vector<std::string>()> held_up_by)
       : system_{system}
       , spec_{std::move(spec)}
       , board_{std::move(board)}
       , agent_{agent}
       , make_token_{std::move(make_token)}
       , logs_{system, agent, std::move(hosts)}
-      , drains_{std::move(drains)} {}
+      , drains_{std::move(drains)}
+      , held_up_by_{std::move(held_up_by)} {}
 
   void answer(const std::string& request, const agent::control_reply& reply) const;
 
 private:
   std::string answer_at_once(const std::string& request) const;
+  std::string status() const;
   std::string token(const std::string& lifetime) const;
   void scale(const std::string& workers, const agent::control_reply& reply) const;
   void drain(const std::string& request, const agent::control_reply& reply) const;
@@ -51,6 +55,7 @@ private:
   token_maker make_token_;
   host_logs logs_;
   std::shared_ptr<agent::drain_desk> drains_; ///< null of a job on one host
+  std::function<std::vector<std::string>()> held_up_by_;
 };
 
 } // namespace dlrun::runtime

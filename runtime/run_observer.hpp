@@ -8,6 +8,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace dlrun::runtime {
 
@@ -33,6 +34,8 @@ public:
   virtual result<void> hosts_may_join() { return {}; }
   /// Before begun(): what the run waits for, at each change.
   virtual void waits(const std::string&) {}
+  /// Asked by `dlrun status`, on any thread: what holds its hosts up, for people.
+  virtual std::vector<std::string> held_up_by() const { return {}; }
   /// How far the run has come; called ten times a second.
   virtual void update(const agent::run_snapshot& now, protocol::time_point at) = 0;
   /// A failure or recovery.

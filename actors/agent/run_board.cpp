@@ -124,6 +124,7 @@ std::string to_json(const run_snapshot& snapshot) {
   }
   for (const auto& one : snapshot.avoided_gpus)
     out["avoided_gpus"].push_back({{"gpu", one.gpu}, {"host", one.host}, {"reason", one.reason}});
+  if (!snapshot.held_up_by.empty()) out["held_up_by"] = snapshot.held_up_by;
   return out.dump();
 }
 

@@ -54,7 +54,8 @@ struct run_snapshot {
   std::vector<role_view> roles;
   std::vector<host_view> hosts{}; ///< of a job that may have several
   std::vector<avoided_gpu> avoided_gpus{};
-  std::uint64_t started_us = 0; ///< when the root began, by its host's CLOCK_MONOTONIC
+  std::vector<std::string> held_up_by{}; ///< what holds hosts up, for people
+  std::uint64_t started_us = 0;          ///< when the root began, by its host's CLOCK_MONOTONIC
 };
 
 /// One object: job, status, waits_for (while it waits for hosts), started_us, step, durable_step,
@@ -65,8 +66,8 @@ struct run_snapshot {
 /// a keeper whose PS shard has heard of it, copy: behind, and once it was measured bytes_per_step,
 /// bytes_per_second, step_ms, busy, waited, slow); of a job that may have several hosts, hosts
 /// (name, state; of one that is drained waits_for and needs_a_host too, and without_copies where
-/// that is true; loses where something is lost with it); avoided_gpus (gpu, host, reason), where
-/// there are some.
+/// that is true; loses where something is lost with it); avoided_gpus (gpu, host, reason) and
+/// held_up_by (texts), where there are some.
 std::string to_json(const run_snapshot& snapshot);
 /// That of a PS shard: host, identity, versions ([first, last] of each run), floor.
 nlohmann::ordered_json store_to_json(const protocol::store_standing& store,

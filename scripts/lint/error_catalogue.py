@@ -23,7 +23,9 @@ FOREIGN = ("The following argument was not expected", "Run with --help for more 
            "incorrect data check", "IDAT", "IO error", "While appending to file", "Corruption", "checksum mismatch in file", "modified",
            "Failed to connect to", "etcdserver: too many operations in txn request", "cannot open shared object file",
            "Forbidden", "Error from server", "is forbidden", "is forbidden: violates PodSecurity", "Unable to connect to the server: dial tcp",
-           "i/o timeout", "etcdserver: request timed out", "Pending, ImagePullBackOff: no such image", "Succeeded")
+           "i/o timeout", "etcdserver: request timed out", "Pending, ImagePullBackOff: no such image", "Succeeded",
+           "nodes are available", "Insufficient cpu", "Back-off pulling image", "unable to create new content in namespace",
+           "because it is being terminated")
 
 LITERALS = re.compile(r'"(?:\\.|[^"\\\n])*"(?:\s*"(?:\\.|[^"\\\n])*")*')
 ONE_LITERAL = re.compile(r'"((?:\\.|[^"\\\n])*)"')

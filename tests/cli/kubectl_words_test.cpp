@@ -59,8 +59,11 @@ TEST(kubectl_words, apply_by_the_server_from_stdin_and_try_it_first) {
 
 TEST(kubectl_words, delete_by_name_what_was_told_to_be_of_the_job) {
   const auto own =
-      own_objects(in_context, "job.batch/x\nsecret/x-key\nsecret/other\nconfigmap/x-pods\njob.batch/x-2\n\n");
-  EXPECT_THAT(own, ElementsAre("job.batch/x", "secret/x-key", "configmap/x-pods"));
+      own_objects(in_context, "job.batch/x\nsecret/x-key\nsecret/other\nconfigmap/x-pods\njob.batch/x-2\n"
+                              "job.batch/x-hosts\n\n");
+  EXPECT_THAT(own, ElementsAre("job.batch/x", "secret/x-key", "configmap/x-pods", "job.batch/x-hosts"));
+  EXPECT_THAT(words_for_objects(in_context), Not(Contains("job.batch/x-hosts")))
+      << "that may be a job of its own";
   EXPECT_THAT(words_for_delete(in_context, own), AllOf(Contains("job.batch/x"), Contains("secret/x-key")));
   EXPECT_THAT(own_objects(in_context, ""), IsEmpty());
 }

@@ -41,5 +41,16 @@ TEST(pods_hosts, are_missed_when_they_are_away_and_in_no_other_state) {
     EXPECT_EQ(standing(to_string(stage)), host_standing::there);
 }
 
+TEST(pods_hosts, that_cannot_be_had_end_a_run_that_was_stopped_for_that_and_no_other) {
+  const kubernetes::pods_end why{2, "the Role lacks a verb"};
+  const auto ended = ended_for(why, {.code = 130, .reason = "x", .error = error_code::interrupted});
+  EXPECT_EQ(ended.code, 2);
+  EXPECT_EQ(ended.reason, "the Role lacks a verb");
+  EXPECT_FALSE(ended.error);
+  EXPECT_TRUE(ended.is_for_good);
+  for (const int code : {0, 1, 3}) EXPECT_EQ(ended_for(why, {.code = code, .reason = "own"}).code, code);
+  EXPECT_EQ(ended_for(std::nullopt, {.code = 130, .reason = "x"}).code, 130);
+}
+
 } // namespace
 } // namespace dlrun::cli

@@ -8,10 +8,11 @@ import poison_runs
 from bench_case import main
 from dlrun_job import wait_until
 from etcd_members import own_authority
-from pods_case import COMPLETED, NAME, on_pods
+from pods_case import COMPLETED, HOSTS, NAME, on_pods
 
 FAILED, BAD_INPUT, LEFT_OUT = 1, 2, 3
 RECORDS = 200
+LONG_EPOCHS = 1_000_000  # of a job that does not come to its end
 HUGE = 3e38  # nearly the largest float
 
 
@@ -98,6 +99,41 @@ class ends(ending):
         [self.control] = self.cluster.start(NAME)
         self.expect_told(COMPLETED, "completed: ", condition="Complete")
         wait_until(lambda: not self.pods_told(), "the pods of hosts are deleted, if there are any")
+
+
+class ends_for_its_pods(ending):
+    def test_before_it_begins_where_the_role_lets_it_make_none(self):
+        self.mines = {}
+        self.cluster.apply(self.manifests(poison_runs.make_spec({}, workers=2)))
+        rules = self.cluster.objects["Role", NAME]["rules"]
+        next(one for one in rules if "pods" in one["resources"])["verbs"].remove("create")
+        self.job = self.cluster.objects["Job", NAME]
+        [self.control] = self.cluster.start(NAME)
+        wait_until(lambda: "held_up_by" in self.status(), "it says what holds it up")
+        self.assertIn("lacks the right to create pods", self.status()["held_up_by"][0])
+        self.expect_told(BAD_INPUT, 'the rule {apiGroups: [""], resources: ["pods"], verbs: ["create"]}', condition="Failed")
+        self.assertEqual(self.job["spec"]["backoffLimit"], 0)
+        self.assertEqual(self.made_pods(), set())
+        self.assertEqual(self.cluster.objects["ConfigMap", f"{NAME}-pods"]["data"]["hosts"], "0")
+
+    def test_in_order_where_its_namespace_is_deleted(self):
+        self.run_job(epochs=LONG_EPOCHS, restarts=10)
+        self.wait_until_trains()
+        self.api.refuse_once("create pods", 403, "pods is forbidden: unable to create new content in namespace default because it is being "
+                             "terminated", "Forbidden", causes=["NamespaceTerminating"])
+        self.hosts_pods[0].delete()
+        self.expect_told(FAILED, "unable to create new content in namespace default", "interrupted: ", condition="Failed")
+        self.assertEqual(len(self.made_pods()), HOSTS)
+
+
+    def test_in_order_where_a_pod_needs_more_memory_than_it_may_have(self):
+        self.run_job(epochs=LONG_EPOCHS, restarts=10)
+        for times in range(1, 3):
+            self.wait_until_trains()
+            self.hosts_pods[0].kill_container("OOMKilled")
+            wait_until(lambda times=times: len(self.events("host-lost")) == times, "its host is lost")
+        self.expect_told(FAILED, "out of memory twice, with 2048Mi", "without --memory-max no pod gets more", condition="Failed")
+        self.assertEqual(len(self.made_pods()), HOSTS)
 
 
 class tells_in_spite_of(ending):

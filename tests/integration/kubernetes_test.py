@@ -76,6 +76,23 @@ class loses(on_pods):
         self.assertEqual({event["host"] for event in self.events("host-left")}, {victim.host_name})
         self.assertEqual(self.events("host-lost"), [])
 
+    def test_a_container_that_is_out_of_memory_twice_and_its_next_pod_has_more(self):
+        spec = self.unhurried_spec()
+        self.start(spec, "--memory-max", "8Gi")
+        step = self.wait_until_trains()["step"]
+        victim = self.hosts_pods[1]
+        victim.kill_container("OOMKilled")
+        wait_until(lambda: len(self.events("host-joined")) == HOSTS + 1, "it joins again from its pod")
+        self.assertEqual(len(self.made_pods()), HOSTS, "the first time it is started again")
+        victim.kill_container("OOMKilled")
+        wait_until(lambda: f"{NAME}-hosts-1-2" in self.made_pods(), "its successor is made")
+        [container] = self.cluster.objects["Pod", f"{NAME}-hosts-1-2"]["spec"]["containers"]
+        for kind in ("requests", "limits"):
+            self.assertEqual(container["resources"][kind]["memory"], "3072Mi")
+        wait_until(lambda: "was out of memory twice, with 2048Mi: its next pod has 3072Mi" in self.control.said(), "it says why")
+        self.wait_until_trains(beyond=step)
+        self.expect_complete(spec)
+
     def lost_at(self, host):
         """When its root gave it up, by the clock of this host."""
         return next((event["time"] for event in self.events("host-lost") if event["host"] == host), None)

@@ -202,6 +202,13 @@ class says_what_the_pods_do(writes_manifests):
             self.assertEqual([one["emptyDir"] for one in spec["volumes"] if "emptyDir" in one], [{"sizeLimit": "7Gi"}])
             self.assertEqual(spec["nodeSelector"], {"a/b": "c"})
 
+    def test_pods_of_hosts_may_get_more_memory_where_that_is_said(self):
+        def annotations(*options):
+            return json.loads(self.objects(*options)["ConfigMap", "x-files"]["data"]["pod.json"])["metadata"].get("annotations")
+
+        self.assertEqual(annotations("--name", "x", "--memory", "4Gi", "--memory-max", "9Gi"), {"dlrun/memory-max": "9Gi"})
+        self.assertIsNone(annotations("--name", "x", "--memory", "4Gi"))
+
     def test_pods_are_as_large_as_the_job_needs_where_nobody_says_more(self):
         code, told, said = self.call("--run-claim", "runs")
         self.assertEqual(code, COMPLETED)
@@ -334,7 +341,8 @@ class refuses(writes_manifests):
                 self.expect_refused(f"{option}={value}", words=(option,))
         self.expect_refused("--hosts", "3", "--hosts-max", "2", words=("--hosts-max '2'", "let it be 3 or more"))
         self.expect_refused("--hosts", "2", "--hosts-min", "4", words=("--hosts-min '4'", "there are 3 at most"))
-        for option in ("--memory", "--disk"):
+        self.expect_refused("--memory", "4Gi", "--memory-max", "3Gi", words=("--memory-max '3Gi'", "--memory 4Gi", "let it be 4Gi or more"))
+        for option in ("--memory", "--memory-max", "--disk"):
             for value in ("4", "4GB", "4gi", "0Gi", "-1Gi", "4.5Gi", "Gi"):
                 self.expect_refused(f"{option}={value}", words=(option, value, "as in 4Gi"))
 

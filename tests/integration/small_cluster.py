@@ -57,6 +57,7 @@ class pod:
         self.log = cluster.folder / f"{self.name}.log"
         self.exit_codes, self.phase, self.is_deleted, self.is_replaced = [], "Running", False, False
         self.restarts, self.container, self.lock = 0, None, threading.Lock()
+        self.ended_by = None  # as Kubernetes names it, of its container
         self.make_folder()
         self.tell({"running": {}})
         self.thread = threading.Thread(target=self.keep_running, daemon=True)
@@ -64,8 +65,10 @@ class pod:
 
     def tell(self, state):
         """As its kubelet does. @param state of its container"""
-        self.object["status"] = {"phase": self.phase, "podIP": self.cluster.hosts.address(self.host),
-                                 "containerStatuses": [{"name": "dlrun", "restartCount": self.restarts, "state": state}]}
+        container = {"name": "dlrun", "restartCount": self.restarts, "state": state}
+        if self.ended_by:
+            container["lastState"] = {"terminated": {"reason": self.ended_by, "exitCode": self.exit_codes[-1]}}
+        self.object["status"] = {"phase": self.phase, "podIP": self.cluster.hosts.address(self.host), "containerStatuses": [container]}
         if self.cluster.api and not self.is_cut_off and self.cluster.objects.get(("Pod", self.name)) is self.object:
             self.cluster.api.note("MODIFIED", self.object)
 
@@ -212,8 +215,9 @@ class pod:
                 return int(child)
         return None
 
-    def kill_container(self):
-        """As when its memory is used up: SIGKILL to the first process ends all."""
+    def kill_container(self, reason="Error"):
+        """As when its memory is used up ("OOMKilled"): SIGKILL to the first process ends all."""
+        self.ended_by = reason
         os.kill(wait_until(self.main_process, f"{self.name} runs"), signal.SIGKILL)
 
     def delete(self):

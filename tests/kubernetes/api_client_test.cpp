@@ -203,7 +203,10 @@ protected:
 };
 
 TEST_F(missing_right, is_asked_for_and_named) {
-  EXPECT_THAT(told(false), HasSubstr("lacks the right to get jobs.batch 'job'"));
+  EXPECT_THAT(told(false), HasSubstr("lacks the right to get jobs.batch 'job': add the rule {apiGroups: "
+                                     "[\"batch\"], resources: [\"jobs\"], resourceNames: [\"job\"], verbs: "
+                                     "[\"get\"]} to its Role"));
+  EXPECT_EQ(ask().error().missing_right, "get jobs.batch 'job'");
   const auto review = nlohmann::json::parse(api.requests.back().body);
   EXPECT_EQ(review["spec"]["resourceAttributes"]["verb"], "get");
   EXPECT_EQ(review["spec"]["resourceAttributes"]["namespace"], "team-a");
@@ -213,6 +216,7 @@ TEST_F(missing_right, is_not_named_where_it_is_there) {
   const auto words = told(true);
   EXPECT_THAT(words, HasSubstr("jobs.batch \"job\" is forbidden"));
   EXPECT_THAT(words, Not(HasSubstr("lacks the right")));
+  EXPECT_EQ(ask().error().missing_right, "");
 }
 
 TEST_F(missing_right, a_review_that_says_nothing_is_none) {

@@ -29,6 +29,12 @@ TEST(api_request, is_named_as_a_role_names_it) {
   EXPECT_EQ(text_of(make_event), "create events");
 }
 
+TEST(api_request, has_the_rule_of_a_role_that_allows_it) {
+  EXPECT_EQ(rule_for(patch_job),
+            R"({apiGroups: ["batch"], resources: ["jobs"], resourceNames: ["job"], verbs: ["patch"]})");
+  EXPECT_EQ(rule_for(make_event), R"({apiGroups: [""], resources: ["events"], verbs: ["create"]})");
+}
+
 TEST(api_request, may_be_asked_about) {
   const auto review = review_of(patch_job, "n");
   EXPECT_EQ(path_of(review, "n"),

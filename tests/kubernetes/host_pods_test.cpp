@@ -22,7 +22,7 @@ protected:
 
   void look() {
     for (auto& one : cluster.news()) pods.on_news(std::move(one));
-    pods.hosts_are(cluster.sights());
+    if (has_begun) pods.hosts_are(cluster.sights());
     pods.pass();
   }
   void run_for(std::chrono::milliseconds time) {
@@ -34,6 +34,7 @@ protected:
     return "";
   }
 
+  bool has_begun = true; ///< the job
   played_cluster cluster{1};
   api_client client = cluster.make_client();
   pod_requests requests{
@@ -110,8 +111,68 @@ TEST_F(host_pods_test, goes_on_with_fewer_where_there_is_no_room_and_tries_again
   run_for(5min);
   EXPECT_THAT(warned, SizeIs(1));
   EXPECT_THAT(warned, Contains(HasSubstr("exceeded quota")));
+  EXPECT_THAT(pods.held_up_by(), ElementsAre(HasSubstr("exceeded quota")));
+  EXPECT_FALSE(pods.end());
   cluster.refusal = 0;
   run_for(61s);
+  EXPECT_EQ(cluster.created, 2U);
+  EXPECT_THAT(pods.held_up_by(), IsEmpty());
+}
+
+TEST_F(host_pods_test, asks_less_and_less_often_where_there_is_no_room) {
+  cluster.refusal = 1;
+  run_for(10min);
+  const auto asked = cluster.refusals;
+  run_for(10min);
+  EXPECT_LE(cluster.refusals - asked, 2U * 11U) << "once a minute a slot";
+}
+
+TEST_F(host_pods_test, trains_on_without_a_right_and_makes_pods_when_it_is_given) {
+  cluster.lacks_right = true;
+  run_for(10min);
+  EXPECT_THAT(warned, ElementsAre(HasSubstr("lacks the right to create pods: add the rule")));
+  EXPECT_FALSE(pods.end());
+  cluster.lacks_right = false;
+  run_for(61s);
+  EXPECT_EQ(cluster.created, 2U);
+}
+
+TEST_F(host_pods_test, ends_a_job_that_has_not_begun_where_a_right_is_missing) {
+  has_begun = false;
+  cluster.lacks_right = true;
+  run_for(29s);
+  EXPECT_FALSE(pods.end());
+  run_for(10s);
+  ASSERT_TRUE(pods.end());
+  EXPECT_EQ(pods.end()->exit_code, 2);
+  EXPECT_THAT(pods.end()->why, HasSubstr(R"({apiGroups: [""], resources: ["pods"], verbs: ["create"]})"));
+}
+
+TEST_F(host_pods_test, says_what_pods_wait_for_and_ends_a_job_that_waits_for_what_is_hopeless) {
+  has_begun = false;
+  pod_record waiting{.name = "job-hosts-0-1", .uid = "u", .owner = "owner", .incarnation = 1};
+  waiting.waits_for = "ErrImagePull: no such image";
+  waiting.cannot_start = true;
+  cluster.wanted = 1;
+  pods.on_news(pod_listing{{waiting}, cluster.now});
+  for (const auto end = cluster.now + 61s; cluster.now < end; cluster.pass(100ms)) pods.pass();
+  EXPECT_THAT(warned, ElementsAre(HasSubstr("pod job-hosts-0-1 does not run: ErrImagePull: no such image")));
+  EXPECT_EQ(pods.held_up_by(), warned);
+  ASSERT_TRUE(pods.end());
+  EXPECT_EQ(pods.end()->exit_code, 2);
+}
+
+TEST_F(host_pods_test, ends_a_job_whose_namespace_is_deleted_and_makes_no_pod_any_more) {
+  run_for(10s);
+  cluster.ends = true;
+  cluster.remove(uid_of("job-hosts-0-1"));
+  run_for(1s);
+  ASSERT_TRUE(pods.end());
+  EXPECT_THAT(pods.end()->why, HasSubstr("the namespace is being terminated"));
+  cluster.ends = false;
+  const auto asked = cluster.refusals;
+  run_for(1min);
+  EXPECT_EQ(cluster.refusals, asked);
   EXPECT_EQ(cluster.created, 2U);
 }
 

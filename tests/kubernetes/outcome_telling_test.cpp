@@ -19,6 +19,7 @@ using namespace std::chrono_literals;
 constexpr auto telling_max = 10s;
 constexpr auto patch_job_line = "PATCH /apis/batch/v1/namespaces/team-a/jobs/job?fieldManager=dlrun";
 constexpr auto make_event_line = "POST /api/v1/namespaces/team-a/events?fieldManager=dlrun";
+constexpr auto no_hosts_line = "PATCH /api/v1/namespaces/team-a/configmaps/job-pods?fieldManager=dlrun";
 constexpr auto list_line =
     "GET /api/v1/namespaces/team-a/pods?labelSelector=app.kubernetes.io%2Fname%3Ddlrun%2C"
     "app.kubernetes.io%2Finstance%3Djob%2Capp.kubernetes.io%2Fcomponent%3Dhost&limit=500";
@@ -71,11 +72,13 @@ protected:
 
 TEST_F(outcome_telling_test, tells_the_job_first_then_an_event_and_deletes_pods_that_have_ended) {
   EXPECT_THAT(tell(), IsEmpty());
-  EXPECT_THAT(api.asked(),
-              ElementsAre(patch_job_line, make_event_line, list_line, delete_first_line, delete_second_line));
+  EXPECT_THAT(api.asked(), ElementsAre(patch_job_line, make_event_line, no_hosts_line, list_line,
+                                       delete_first_line, delete_second_line));
   EXPECT_EQ(json::parse(api.requests[0].body)["spec"]["backoffLimit"], 0);
   EXPECT_EQ(json::parse(api.requests[1].body)["involvedObject"]["uid"], "17");
-  EXPECT_EQ(json::parse(api.requests[4].body)["preconditions"]["uid"], "uid-job-hosts-1-3");
+  EXPECT_EQ(json::parse(api.requests[2].body), json::parse(R"({"data": {"hosts": "0"}})"))
+      << "the container is started once more";
+  EXPECT_EQ(json::parse(api.requests[5].body)["preconditions"]["uid"], "uid-job-hosts-1-3");
 }
 
 TEST_F(outcome_telling_test, waits_for_hosts_that_hear_of_the_end_by_themselves) {
@@ -84,6 +87,7 @@ TEST_F(outcome_telling_test, waits_for_hosts_that_hear_of_the_end_by_themselves)
   EXPECT_GE(api.now, hosts_end);
   EXPECT_EQ(api.asked().back(), delete_second_line);
   EXPECT_FALSE(json::parse(api.requests[0].body).contains("spec"));
+  EXPECT_THAT(api.asked(), testing::Not(testing::Contains(no_hosts_line)));
 }
 
 TEST_F(outcome_telling_test, deletes_hosts_that_nobody_tells) {
@@ -95,8 +99,8 @@ TEST_F(outcome_telling_test, deletes_hosts_that_nobody_tells) {
   api.requests.clear();
   const auto again = api.now;
   EXPECT_THAT(tell(2, 0s), IsEmpty());
-  EXPECT_THAT(api.asked(),
-              ElementsAre(patch_job_line, make_event_line, list_line, delete_first_line, delete_second_line));
+  EXPECT_THAT(api.asked(), ElementsAre(patch_job_line, make_event_line, no_hosts_line, list_line,
+                                       delete_first_line, delete_second_line));
   EXPECT_EQ(api.now, again) << "nobody has told them";
 }
 
@@ -117,8 +121,10 @@ TEST_F(outcome_telling_test, does_what_it_may_and_says_what_it_may_not) {
   EXPECT_EQ(api.asked().back(), delete_second_line);
   refusals.clear();
   refusals[patch_job_line] = refused(403, "exceeded quota");
+  api.requests.clear();
   EXPECT_THAT(tell(), ElementsAre(HasSubstr("patch jobs.batch 'job'")));
   EXPECT_EQ(api.asked().back(), delete_second_line);
+  EXPECT_THAT(api.asked(), testing::Not(testing::Contains(no_hosts_line))) << "it will be started again";
 }
 
 TEST_F(outcome_telling_test, a_pod_that_is_gone_is_no_failure_and_one_that_cannot_be_deleted_is_told) {

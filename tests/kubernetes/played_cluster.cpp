@@ -18,7 +18,7 @@ constexpr auto notice_after = 900ms; // of a silent host
 constexpr auto start_max_ms = 3000U;
 
 json json_of(const pod_record& pod) {
-  json made = pod_object({}, "job", {pod.slot, pod.incarnation, ""}, pod.owner);
+  json made = pod_object({}, "job", {pod.slot, pod.incarnation, "", pod.memory}, pod.owner);
   made["metadata"]["uid"] = pod.uid;
   if (pod.is_going) made["metadata"]["deletionTimestamp"] = "now";
   return made;
@@ -61,6 +61,8 @@ result<base::http_answer> played_cluster::answer(const base::http_request& reque
         200, fmt::format(R"({{"metadata": {{"uid": "owner", "ownerReferences": [{{"uid": "j"}}]}},
                               "data": {{"hosts": "{}"}}}})",
                          wanted)};
+  if (name.starts_with("selfsubjectaccessreviews"))
+    return base::http_answer{201, fmt::format(R"({{"status": {{"allowed": {}}}}})", !lacks_right)};
   if (request.method == "POST") return make(request.body);
   if (request.method == "DELETE") return end(name, request.body);
   if (name == "control") return base::http_answer{200, R"({"spec":{"containers":[{"image":"dlrun"}]}})"};
@@ -77,13 +79,20 @@ played_cluster::pod_truth* played_cluster::find(const std::string& name) {
 base::http_answer played_cluster::make(const std::string& body) {
   auto asked = json::parse(body);
   if (find(asked["metadata"]["name"]) != nullptr) return refused(409, "already exists");
-  if (chance() < refusal) return refused(403, "exceeded quota: pods");
+  if (lacks_right || ends || chance() < refusal) return refuse(asked["metadata"]["name"]);
   asked["metadata"]["uid"] = fmt::format("u{}", ++made_);
   ++created;
   const auto made = read_pod(asked).value();
   pods[made.uid] = {.told = made, .runs_at = now + std::chrono::milliseconds{100 + below(start_max_ms)}};
   tell(made);
   return {201, asked.dump()};
+}
+
+base::http_answer played_cluster::refuse(const std::string& pod) {
+  ++refusals;
+  if (lacks_right) return refused(403, "pods is forbidden");
+  if (ends) return refused(403, "the namespace is being terminated", "NamespaceTerminating");
+  return refused(403, fmt::format("pods \"{}\" is forbidden: exceeded quota: pods", pod));
 }
 
 base::http_answer played_cluster::end(const std::string& name, const std::string& body) {
@@ -112,16 +121,20 @@ void played_cluster::tell(pod_news news) {
 std::vector<pod_news> played_cluster::news() {
   std::vector<pod_news> all;
   if (is_away) return all;
-  if (!is_listed_ || chance() < 0.01) { // a watch that is too old
-    is_listed_ = true;
-    news_.clear();
-    pod_listing listing{.pods = {}, .began = now};
-    for (const auto& [uid, pod] : pods) listing.pods.push_back(pod.told);
-    all.emplace_back(std::move(listing));
-  }
+  if (!is_listed_ || chance() < 0.01) begin_list(); // of a watch that is too old
   for (; !news_.empty() && news_.front().at <= now; news_.pop_front())
     all.push_back(std::move(news_.front().what));
   return all;
+}
+
+/// Watched from there on.
+void played_cluster::begin_list() {
+  is_listed_ = true;
+  news_.clear();
+  pod_listing listing{.pods = {}, .began = now};
+  for (const auto& [uid, pod] : pods) listing.pods.push_back(pod.told);
+  const auto takes = below(static_cast<std::uint64_t>(list_takes.count()) + 1);
+  news_.push_back({now + std::chrono::milliseconds{takes}, std::move(listing)});
 }
 
 // ---- nodes and hosts
@@ -221,14 +234,18 @@ void played_cluster::come_back(const std::string& uid) {
   if (pod.told.is_going) pod.ends_at = now + 1s;
 }
 
-void played_cluster::crash(const std::string& uid) {
+bool played_cluster::crash(const std::string& uid, bool is_out_of_memory) {
   auto& pod = pods.at(uid);
-  if (pod.is_cut_off || !pod.told.runs) return;
+  if (pod.is_cut_off || !pod.told.runs) return false;
   pod.told.runs = false;
-  ++pod.told.restarts;
+  pod.told.ends = ++pod.told.restarts;
+  pod.told.is_out_of_memory = is_out_of_memory;
   pod.runs_at = now + std::chrono::milliseconds{below(20'000)};
   tell(pod.told);
-  if (auto& host = hosts[pod.told.slot]; host.uid == uid) host.lost_at = now + 100ms;
+  auto& host = hosts[pod.told.slot];
+  if (host.uid != uid) return false;
+  const bool was_in = !std::exchange(host.lost_at, now + 100ms);
+  return was_in && !pod.told.is_going && news_.back().at <= now + 1s && *pod.runs_at <= now + 10s;
 }
 
 void played_cluster::evict(const std::string& uid) {

@@ -59,7 +59,9 @@ public:
   // faults, of a pod by its uid
   void cut_off(const std::string& uid);
   void come_back(const std::string& uid);
-  void crash(const std::string& uid);
+  /// @returns whether its host was in the job, and its pod is told of and runs again so soon that
+  /// nobody needs another one
+  bool crash(const std::string& uid, bool is_out_of_memory = false);
   void evict(const std::string& uid);
   void remove(const std::string& uid);
 
@@ -70,19 +72,25 @@ public:
   std::map<std::uint32_t, host_truth> hosts{};
   std::uint32_t wanted = 0;
   std::uint32_t created = 0;
+  std::uint32_t refusals = 0; ///< of pods
   time_point now{std::chrono::hours{1}};
   // trouble
   bool is_away = false;                    ///< the API server
   double loss = 0;                         ///< of requests, and of answers
   double refusal = 0;                      ///< of pods, by a quota
+  bool lacks_right = false;                ///< to make pods
+  bool ends = false;                       ///< the namespace
   std::chrono::milliseconds lateness{200}; ///< of the watch, at most
+  std::chrono::milliseconds list_takes{0}; ///< at most
 
 private:
   result<base::http_answer> answer(const base::http_request& request);
   base::http_answer make(const std::string& body);
+  base::http_answer refuse(const std::string& pod);
   base::http_answer end(const std::string& name, const std::string& body);
   void begin_end(pod_truth& pod);
   void tell(pod_news news);
+  void begin_list();
   void run(pod_truth& pod);
   void join(pod_truth& pod);
   bool is_back(const pod_truth& pod) const;

@@ -251,6 +251,101 @@ TEST_F(pod_plan_test, gives_a_pod_up_whose_container_never_runs_for_long) {
   EXPECT_THAT(why(), HasSubstr("5 times in vain"));
 }
 
+constexpr std::uint64_t one_gib = std::uint64_t{1} << 30;
+
+/// Of a pod of 4 GiB, whose container was killed for memory, and waits or runs again.
+class out_of_memory : public pod_plan_test {
+protected:
+  void allow(std::uint64_t max) {
+    plan = pod_plan{{.memory_max = max}};
+    list({});
+    join(ended(0, false));
+    next();
+  }
+  static pod_record ended(std::uint32_t ends, bool is_out_of_memory = true) {
+    return changed(pod(0, 1), [&](auto& one) {
+      one.memory = 4 * one_gib;
+      one.runs = ends == 0;
+      one.ends = ends;
+      one.restarts = ends == 0 ? 0 : ends - 1;
+      one.is_out_of_memory = is_out_of_memory;
+    });
+  }
+  void end(std::uint32_t ends, bool is_out_of_memory = true) {
+    plan.on_news(ended(ends, is_out_of_memory));
+    lose(0);
+  }
+  void come_back() {
+    (*hosts)[0].standing = host_standing::there;
+    EXPECT_THAT(next(), IsEmpty());
+  }
+};
+
+TEST_F(out_of_memory, is_left_to_the_kubelet_the_first_time_and_more_memory_the_second) {
+  allow(100 * one_gib);
+  end(1);
+  EXPECT_THAT(next(), IsEmpty());
+  come_back();
+  end(2);
+  EXPECT_THAT(next(), ElementsAre("+0-2"));
+  EXPECT_EQ(std::get<create_pod>(actions.front()).memory, 6 * one_gib);
+  EXPECT_THAT(why(), HasSubstr("out of memory twice, with 4096Mi: its next pod has 6144Mi"));
+  EXPECT_FALSE(plan.end());
+}
+
+TEST_F(out_of_memory, is_none_where_the_container_ended_otherwise) {
+  allow(100 * one_gib);
+  end(1);
+  next();
+  come_back();
+  end(2, false);
+  EXPECT_THAT(next(), IsEmpty());
+  now += 15s;
+  EXPECT_THAT(next(), ElementsAre("+0-2"));
+  EXPECT_EQ(std::get<create_pod>(actions.front()).memory, 4 * one_gib);
+}
+
+TEST_F(out_of_memory, once_an_hour_is_left_to_the_kubelet) {
+  allow(100 * one_gib);
+  for (std::uint32_t i = 1; i < 5; ++i, now += 61min) {
+    end(i);
+    EXPECT_THAT(next(), IsEmpty()) << i;
+    come_back();
+  }
+}
+
+TEST_F(out_of_memory, before_the_job_has_begun_is_the_same) {
+  allow(5 * one_gib);
+  hosts.reset();
+  for (const std::uint32_t ends : {1U, 2U}) {
+    plan.on_news(ended(ends));
+    EXPECT_THAT(next(), SizeIs(ends - 1));
+  }
+  EXPECT_EQ(std::get<create_pod>(actions.front()).memory, 5 * one_gib) << "no more than is allowed";
+}
+
+TEST_F(out_of_memory, ends_the_job_where_a_pod_may_have_no_more) {
+  for (const auto& [max, words] : {std::pair{std::uint64_t{0}, "without --memory-max no pod gets more"},
+                                   {4 * one_gib, "no pod gets more than --memory-max 4096Mi"}}) {
+    allow(max);
+    end(1);
+    next();
+    come_back();
+    end(2);
+    EXPECT_THAT(next(), IsEmpty());
+    ASSERT_TRUE(plan.end());
+    EXPECT_EQ(plan.end()->exit_code, 1);
+    EXPECT_THAT(plan.end()->why, HasSubstr("job-hosts-0-1 was out of memory twice, with 4096Mi"));
+    EXPECT_THAT(plan.end()->why, HasSubstr(words));
+  }
+}
+
+TEST_F(pod_plan_test, gives_later_pods_of_a_slot_the_memory_that_the_last_one_had) {
+  list({changed(pod(0, 3, pod_phase::failed), [](auto& one) { one.memory = 6 * one_gib; })});
+  EXPECT_THAT(next(), ElementsAre("+0-4"));
+  EXPECT_EQ(std::get<create_pod>(actions.front()).memory, 6 * one_gib);
+}
+
 TEST_F(pod_plan_test, makes_pods_of_a_slot_less_and_less_often_until_its_host_was_sound) {
   list({});
   std::vector<std::chrono::seconds> pauses;

@@ -13,9 +13,10 @@ json whole_pod() {
     "metadata": {"name": "job-hosts-2-7", "uid": "u1", "deletionTimestamp": "2026-01-01T00:00:00Z",
       "labels": {"dlrun/slot": "2", "dlrun/incarnation": "7", "other": "x"},
       "ownerReferences": [{"uid": "other"}, {"uid": "owner", "controller": true}]},
-    "spec": {"containers": [{"name": "dlrun"}]},
+    "spec": {"containers": [{"name": "dlrun", "resources": {"limits": {"memory": "2Gi"}}}]},
     "status": {"phase": "Running", "podIP": "10.0.0.9",
-      "containerStatuses": [{"restartCount": 3, "state": {"waiting": {"reason": "CrashLoopBackOff"}}}]}})");
+      "containerStatuses": [{"restartCount": 3, "state": {"waiting": {"reason": "CrashLoopBackOff"}},
+        "lastState": {"terminated": {"reason": "OOMKilled", "exitCode": 137}}}]}})");
 }
 
 TEST(pod_record, keeps_what_matters_of_a_pod) {
@@ -30,7 +31,11 @@ TEST(pod_record, keeps_what_matters_of_a_pod) {
                                                        .runs = false,
                                                        .is_held_back = true,
                                                        .restarts = 3,
-                                                       .reason = "CrashLoopBackOff"}));
+                                                       .ends = 4,
+                                                       .is_out_of_memory = true,
+                                                       .memory = std::uint64_t{2} << 30,
+                                                       .reason = "CrashLoopBackOff",
+                                                       .waits_for = "CrashLoopBackOff"}));
 }
 
 TEST(pod_record, says_why_a_pod_failed_and_whether_its_container_runs) {
@@ -46,6 +51,45 @@ TEST(pod_record, says_why_a_pod_failed_and_whether_its_container_runs) {
                                     {"Unknown", pod_phase::running}}) {
     pod["status"] = {{"phase", text}};
     EXPECT_EQ(read_pod(pod)->phase, phase);
+  }
+}
+
+TEST(pod_record, counts_an_end_once_whether_the_container_is_started_again_or_not) {
+  const auto after = [](const char* state) {
+    auto pod = whole_pod();
+    pod["status"]["containerStatuses"][0] = json::parse(state);
+    return read_pod(pod).value();
+  };
+  const auto ended = after(R"({"restartCount": 1, "state": {"terminated": {"reason": "OOMKilled"}},
+                               "lastState": {"terminated": {"reason": "Error"}}})");
+  EXPECT_EQ(ended.ends, 2U);
+  EXPECT_TRUE(ended.is_out_of_memory);
+  const auto runs = after(R"({"restartCount": 2, "state": {"running": {}},
+                              "lastState": {"terminated": {"reason": "OOMKilled"}}})");
+  EXPECT_EQ(runs.ends, 2U);
+  EXPECT_TRUE(runs.is_out_of_memory);
+  const auto other = after(R"({"restartCount": 2, "state": {"terminated": {"reason": "Error"}},
+                               "lastState": {"terminated": {"reason": "OOMKilled"}}})");
+  EXPECT_EQ(other.ends, 3U);
+  EXPECT_FALSE(other.is_out_of_memory);
+  const auto first = after(R"({"restartCount": 0, "state": {"waiting": {"reason": "ContainerCreating"}}})");
+  EXPECT_EQ(first.ends, 0U);
+}
+
+TEST(pod_record, says_what_a_pod_waits_for_that_does_not_run) {
+  auto pod = whole_pod();
+  pod["status"] = json::parse(R"({"phase": "Pending", "conditions": [{"type": "Initialized", "message": "x"},
+    {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "0/3 nodes are available"}]})");
+  EXPECT_EQ(read_pod(pod)->waits_for, "0/3 nodes are available");
+  EXPECT_FALSE(read_pod(pod)->cannot_start);
+  pod["status"] =
+      json::parse(R"({"phase": "Pending", "conditions": [{"type": "PodScheduled", "status": "True"}],
+    "containerStatuses": [{"state": {"waiting": {"reason": "ErrImagePull", "message": "no such image"}}}]})");
+  EXPECT_EQ(read_pod(pod)->waits_for, "ErrImagePull: no such image");
+  EXPECT_TRUE(read_pod(pod)->cannot_start);
+  for (const auto* other : {"ContainerCreating", "CrashLoopBackOff", "PodInitializing"}) {
+    pod["status"]["containerStatuses"][0]["state"]["waiting"]["reason"] = other;
+    EXPECT_FALSE(read_pod(pod)->cannot_start) << other;
   }
 }
 
@@ -67,7 +111,7 @@ TEST(pod_record, is_of_no_pod_that_is_not_marked_as_one_of_a_host) {
 TEST(pod_record, is_read_from_any_object_without_harm) {
   for (const auto* text : {"null", "5", "[]", "{}", R"({"metadata": 5})", R"({"metadata": {"labels": []}})"})
     EXPECT_EQ(read_pod(json::parse(text)), std::nullopt) << text;
-  for (const auto* key : {"status", "metadata/ownerReferences"})
+  for (const auto* key : {"status", "metadata/ownerReferences", "spec"})
     for (const auto& strange : {json{}, json{5}, json{"x"}, json::array({5}), json{{"a", 5}}}) {
       auto pod = whole_pod();
       pod[json::json_pointer{std::string{"/"} + key}] = strange;
@@ -77,7 +121,9 @@ TEST(pod_record, is_read_from_any_object_without_harm) {
   pod["status"]["containerStatuses"] = json::parse(R"([5, {"state": 5, "restartCount": -1}])");
   EXPECT_EQ(read_pod(pod)->restarts, 0U);
   pod["status"]["reason"] = std::string(100'000, 'x') + "\n\x1b";
-  EXPECT_LE(sizeof(pod_record) + read_pod(pod)->reason.size(), 1000U);
+  pod["status"]["conditions"] = json::array(
+      {5, {{"type", "PodScheduled"}, {"status", "False"}, {"message", std::string(100'000, 'x')}}});
+  EXPECT_LE(sizeof(pod_record) + read_pod(pod)->reason.size() + read_pod(pod)->waits_for.size(), 1000U);
 }
 
 } // namespace

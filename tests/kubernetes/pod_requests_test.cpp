@@ -117,6 +117,14 @@ TEST_F(pod_requests_test, makes_a_pod_of_the_template_and_of_what_the_control_po
   EXPECT_THAT(api.asked(), ElementsAre(get_own_pod, make_pod, make_pod));
 }
 
+TEST_F(pod_requests_test, gives_a_pod_more_memory_than_the_template_says) {
+  const auto made = pod_object(json::parse(R"({"spec": {"containers": [{"resources": {
+    "requests": {"cpu": "2", "memory": "1Gi"}, "limits": {"cpu": "2", "memory": "1Gi"}}}]}})"),
+                               "job", {1, 2, "", std::uint64_t{3} << 29}, "u1");
+  for (const auto* kind : {"requests", "limits"})
+    EXPECT_EQ(made["spec"]["containers"][0]["resources"][kind], (json{{"cpu", "2"}, {"memory", "1536Mi"}}));
+}
+
 TEST_F(pod_requests_test, adopts_a_pod_that_is_there_under_the_name_and_is_the_jobs) {
   refusals[make_pod] = refused(409, "already exists");
   objects[get_made_pod] = pod_object({}, "job", {1, 2, ""}, "u1");
@@ -133,6 +141,14 @@ TEST_F(pod_requests_test, leaves_a_pod_alone_that_has_the_name_and_is_anothers) 
   EXPECT_EQ(create().value(), std::nullopt);
   refusals[get_made_pod] = refused(404, "not found");
   EXPECT_EQ(create().value(), std::nullopt);
+}
+
+TEST_F(pod_requests_test, changes_how_many_are_wanted) {
+  ASSERT_TRUE(requests.want(2, soon()));
+  EXPECT_THAT(api.asked(), ElementsAre(patch_pods_object));
+  EXPECT_EQ(json::parse(api.requests.back().body), json::parse(R"({"data": {"hosts": "2"}})"));
+  refusals[patch_pods_object] = refused(422, "no");
+  EXPECT_FALSE(requests.want(2, soon()));
 }
 
 TEST_F(pod_requests_test, a_quota_is_told_as_such) {

@@ -12,6 +12,7 @@ namespace {
 
 using nlohmann::json;
 using testing::Contains;
+using testing::Each;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
@@ -67,7 +68,8 @@ protected:
     pod_watch watch{client,
                     {.selector = "a=b,c=d",
                      .tell = [this](pod_news news) { told.push_back(text_of(news)); },
-                     .complain = [this](const std::string& why) { complaints.push_back(why); },
+                     .complain = [this](const api_refusal& why) { complaints.push_back(why.message); },
+                     .works = [this] { ++worked; },
                      .goes_on = [this] { return !is_over; }}};
     watch.run();
   }
@@ -85,6 +87,7 @@ protected:
   std::vector<sent> streams;
   std::size_t next = 0;
   bool is_over = false;
+  int worked = 0; ///< times that it said so
   std::vector<std::string> lists{}, watches{}, told{}, complaints{};
 };
 
@@ -137,7 +140,9 @@ TEST_F(pod_watch_test, does_not_ask_without_pause_a_server_that_ends_each_watch_
   streams.assign(5, {.parts = "", .end = base::http_answer{200, ""}, .lasts = 0ms});
   run();
   EXPECT_THAT(api.waits, SizeIs(5));
-  EXPECT_THAT(complaints, ElementsAre(HasSubstr("ends each watch at once")));
+  EXPECT_THAT(complaints, SizeIs(5));
+  EXPECT_THAT(complaints, Each(HasSubstr("ends each watch at once")));
+  EXPECT_EQ(worked, 1) << "the list";
 }
 
 TEST_F(pod_watch_test, lists_again_when_it_is_told_that_it_is_too_old_either_way) {
@@ -162,13 +167,15 @@ TEST_F(pod_watch_test, pauses_where_what_it_has_just_listed_is_too_old) {
   EXPECT_THAT(api.waits, SizeIs(4));
 }
 
-TEST_F(pod_watch_test, pauses_after_an_error_goes_on_where_it_was_and_complains_once) {
+TEST_F(pod_watch_test, pauses_after_an_error_and_goes_on_where_it_was) {
   const sent broken{.parts = "", .end = fail(error_code::system, "Connection refused")};
   streams = {broken, broken, broken, {bookmark("20")}, broken};
   run();
   EXPECT_THAT(lists, SizeIs(1));
   EXPECT_THAT(api.waits, ElementsAre(50ms, 100ms, 200ms, 50ms));
-  EXPECT_THAT(complaints, ElementsAre(HasSubstr("Connection refused"), HasSubstr("Connection refused")));
+  EXPECT_THAT(complaints, SizeIs(4));
+  EXPECT_THAT(complaints, Each(HasSubstr("Connection refused")));
+  EXPECT_EQ(worked, 2) << "the list, and the bookmark";
   EXPECT_THAT(watches.back(), HasSubstr("resourceVersion=20"));
 }
 
@@ -195,7 +202,7 @@ TEST_F(pod_watch_test, a_list_that_is_refused_is_asked_for_again_and_told) {
   };
   run();
   EXPECT_THAT(told, ElementsAre("all u0 u1"));
-  EXPECT_THAT(complaints, ElementsAre(HasSubstr("no such label")));
+  EXPECT_THAT(complaints, ElementsAre(HasSubstr("no such label"), HasSubstr("no such label")));
   api.answer = [&](const base::http_request&) {
     is_over = true;
     return base::http_answer{200, "{}"};

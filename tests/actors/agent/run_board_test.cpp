@@ -109,6 +109,13 @@ TEST(run_board, shows_which_gpus_are_avoided) {
             R"([{"gpu":3,"host":"beta","reason":"it failed"}])");
 }
 
+TEST(run_board, shows_what_holds_hosts_up) {
+  run_snapshot snapshot;
+  EXPECT_FALSE(nlohmann::json::parse(to_json(snapshot)).contains("held_up_by"));
+  snapshot.held_up_by = {"exceeded quota"};
+  EXPECT_EQ(nlohmann::json::parse(to_json(snapshot))["held_up_by"].dump(), R"(["exceeded quota"])");
+}
+
 TEST(run_board, another_process_reads_how_far_it_is) {
   const run_snapshot shown{.job = "cnn",
                            .status = "running",
