@@ -36,14 +36,16 @@ def bits_of(rate):
     raise failure(f"a rate is like 10gbit or 500mbit, not {rate}")
 
 
-def example_rate(program, bench, model, settings, net=None):
-    """Samples a second of an example, and its run folder. @param net: on these hosts, else on this one"""
+def example_rate(program, bench, model, settings, net=None, words_before=()):
+    """Samples a second of an example, and its run folder. @param net: on these hosts, else on this one
+    @param words_before: of a command that runs the program, as env"""
     run_dir = bench.new_run_dir()
-    words = [f"{path}={value}" for path, value in settings.items()]
-    arguments = ["train", str(EXAMPLES / f"{model}.yaml"), "--run-dir", str(run_dir), *dlrun_job.option("--set", words)]
+    overrides = [f"{path}={value}" for path, value in settings.items()]
+    arguments = ["train", str(EXAMPLES / f"{model}.yaml"), "--run-dir", str(run_dir), *dlrun_job.option("--set", overrides)]
     if net:
         arguments += ["--hosts", str(net.next_list())]
-    with dlrun_job.running_job(program, run_dir, arguments, run_dir.with_suffix(".out"), net.within() if net else ()) as job:
+    within = [*(net.within() if net else ()), *words_before]
+    with dlrun_job.running_job(program, run_dir, arguments, run_dir.with_suffix(".out"), within) as job:
         return training_rate(run_dir / "logs", job.expect_complete()), run_dir
 
 
