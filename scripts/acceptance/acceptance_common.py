@@ -4,6 +4,7 @@ import argparse
 import contextlib
 import os
 import pathlib
+import signal
 import statistics
 import sys
 import time
@@ -86,7 +87,8 @@ def summary(name, values, bound, unit="ms"):
 
 
 def run(main):
-    """Runs `main()`; a broken promise is one line and exit status 1."""
+    """Runs `main()`; a broken promise is one line and exit status 1. SIGTERM ends it as Ctrl-C does: jobs and hosts go with it."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     try:
         sys.exit(main())
     except dlrun_job.expectation_failed as problem:
