@@ -56,6 +56,7 @@ class slow_links(net_hosts.net_hosts):
         super().__init__(folder, 2)
         self.rate, self.congestion = rate, congestion
         self.lists = 0
+        self.cpus = {"alpha": 1, "beta": 64}
 
     def make(self):
         super().make()
@@ -63,11 +64,12 @@ class slow_links(net_hosts.net_hosts):
             self.set_speed(name)
 
     def next_list(self):
-        """The hosts of another run, in folders that no run has had. Workers go where a thread of theirs has the most cores, the PS
-        shard to the root."""
+        """The hosts of another run, in folders that no run has had. Workers go where a thread of theirs has the most of `cpus`, the
+        PS shard to the root."""
         self.lists += 1
         folder = self.folder_of(self.names[1]) / f"run{self.lists}"
-        return self.write_file(self.folder / f"hosts{self.lists}.yaml", alpha={"cpus": 1}, beta={"cpus": 64, "folder": str(folder)})
+        return self.write_file(self.folder / f"hosts{self.lists}.yaml", alpha={"cpus": self.cpus["alpha"]},
+                               beta={"cpus": self.cpus["beta"], "folder": str(folder)})
 
     def set_speed(self, name):
         if self.congestion:
