@@ -255,7 +255,8 @@ class pod:
     def come_back(self):
         """Its node had only been away."""
         for process in self.cluster.hosts.processes(self.host):
-            os.kill(process, signal.SIGCONT)
+            with contextlib.suppress(ProcessLookupError):  # the first that goes on may end others
+                os.kill(process, signal.SIGCONT)
         self.is_cut_off = False
         if "deletionTimestamp" in self.object["metadata"]:
             self.cluster.on_pod_to_end(self.object)
