@@ -127,9 +127,11 @@ result<void> check_holds_no_run(const std::filesystem::path& folder) {
   if (holds_at_most_a_beginning(folder) && !has_root(folder))
     return fail(
         error_code::bad_usage,
-        fmt::format("a run was begun in '{}' by a command that was killed before there was anything to "
-                    "go on with: remove that folder, or train with --or-resume, which begins anew there",
-                    folder.string()));
+        fmt::format(
+            "a run was begun in '{}' by a command that was killed before there was anything to "
+            "go on with: train with --or-resume, which begins anew there, remove that folder, or choose "
+            "another with --run-dir",
+            folder.string()));
   return fail(
       error_code::bad_usage,
       fmt::format("there is a run in '{}' already: '{}' goes on with it; for a new one choose another "

@@ -10,6 +10,13 @@ def train_only(commands):
 @case("the folder of another run", "folder", "run", "dlrun resume", "--run-dir")
 def _(at):
     at.file("run/spec.yaml", "name: x\n")
+    at.file("run/run.record", "")
+    return train_only(at.job(at.spec()))
+
+
+@case("the folder of a run that did not come to begin", "folder", "run", "--or-resume", "--run-dir")
+def _(at):
+    at.file("run/spec.yaml", "name: x\n")
     return train_only(at.job(at.spec()))
 
 
