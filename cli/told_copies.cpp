@@ -54,8 +54,11 @@ std::vector<std::string> tell_losses(const ordered_json& status) {
     else if (host.value("state", "?") == "there")
       safe.push_back(name);
   }
-  all.insert(all.begin(), fmt::format("may be lost now, one of them, with no committed step: {}",
-                                      safe.empty() ? "no host" : fmt::format("{}", fmt::join(safe, ", "))));
+  all.insert(all.begin(),
+             safe.empty()
+                 ? "no host may be lost now without losing a committed step"
+                 : fmt::format("any one of these hosts may be lost now without losing a committed step: {}",
+                               fmt::join(safe, ", ")));
   return all;
 }
 

@@ -54,18 +54,18 @@ TEST(told_losses, name_the_hosts_that_may_be_lost_and_what_the_others_would_take
                         {{"name", "beta"}, {"state", "there"}},
                         {{"name", "gamma"}, {"state", "away"}},
                         {{"name", "delta"}, {"state", "there"}}}}};
-  EXPECT_THAT(tell_losses(status),
-              ElementsAre("may be lost now, one of them, with no committed step: beta, delta",
-                          "with alpha would be lost: the run"));
+  EXPECT_THAT(
+      tell_losses(status),
+      ElementsAre("any one of these hosts may be lost now without losing a committed step: beta, delta",
+                  "with alpha would be lost: the run"));
   status["status"] = "waiting";
   EXPECT_THAT(tell_losses(status), IsEmpty()) << "it has not begun";
   status["status"] = "running";
   status["hosts"].erase(3);
   status["hosts"][1]["loses"] = "all that ps_shard 1 has committed";
-  EXPECT_THAT(tell_losses(status),
-              ElementsAre("may be lost now, one of them, with no committed step: no host",
-                          "with alpha would be lost: the run",
-                          "with beta would be lost: all that ps_shard 1 has committed"));
+  EXPECT_THAT(tell_losses(status), ElementsAre("no host may be lost now without losing a committed step",
+                                               "with alpha would be lost: the run",
+                                               "with beta would be lost: all that ps_shard 1 has committed"));
 }
 
 } // namespace

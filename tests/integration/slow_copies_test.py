@@ -54,7 +54,7 @@ class a_slow_link(copies):
         self.assertRegex(told, r"copy of ps_shard 0: \d+ steps behind; .* MB/s.*: that is much")
         for verb in ("status", "explain"):
             _, told, _ = job.ask(verb)
-            self.assertIn("may be lost now, one of them, with no committed step: beta\n", told)
+            self.assertIn("any one of these hosts may be lost now without losing a committed step: beta\n", told)
             self.assertIn("with alpha would be lost: the run folder", told)
 
     def expect_end(self, job, spec):
