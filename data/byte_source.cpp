@@ -46,7 +46,7 @@ result<std::size_t> byte_source::read_plain(std::span<std::uint8_t> out) {
     }
     const bool is_direct = rest.size() >= buffer_bytes;
     if (!is_direct) buffer_.resize(buffer_bytes);
-    const auto got = read_file(is_direct ? rest : std::span(buffer_), read_);
+    auto got = read_file(is_direct ? rest : std::span(buffer_), read_);
     if (!got) return got;
     read_ += *got;
     if (is_direct) return done + *got;

@@ -109,8 +109,8 @@ result<void> store_ground::write(rocksdb::WriteBatch& batch, bool synced) {
 }
 
 result<void> store_ground::recover() {
-  if (database->broken()) has_leftovers = true;
-  if (!has_leftovers) return {};
+  if (database->broken()) has_leftovers_ = true;
+  if (!has_leftovers_) return {};
   if (database->broken())
     if (auto opened = database->recover(); !opened) return opened;
   const auto opener = get_fact(keys::opener);
@@ -119,7 +119,7 @@ result<void> store_ground::recover() {
     return fail(error_code::fenced,
                 fmt::format("{} was opened by a higher incarnation meanwhile", options.directory));
   if (auto dropped = drop_leftovers(); !dropped) return dropped;
-  has_leftovers = false;
+  has_leftovers_ = false;
   return {};
 }
 

@@ -98,7 +98,7 @@ private:
   result<void> change_identity(store_identity to);
 
   /// A write failed, and recover() has not come to its end since: nothing is written until it has.
-  bool has_leftovers = false;
+  bool has_leftovers_ = false;
 };
 
 } // namespace dlrun::persistence

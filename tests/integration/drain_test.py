@@ -11,6 +11,7 @@ from copies_case import STEP, copies, newest
 from dlrun_job import all_run, status_of, wait_until
 from etcd_members import no_etcd
 from hosts_case import on_several_hosts, without_copies
+from net_hosts import state_of
 
 BAD_INPUT = 2
 GRACE_S = 60  # in which a root may come back
@@ -41,8 +42,7 @@ class drains(copies):
                      "all copies are whole")
 
     def state_of(self, job, host=None):
-        status = job.try_status()
-        return {one["name"]: one["state"] for one in (status or {}).get("hosts", [])}.get(host or self.name)
+        return state_of(job.try_status(), host or self.name)
 
     def drain(self, job, *options, host=None):
         return job.ask("drain", host or self.name, *options)

@@ -6,6 +6,7 @@ import subprocess
 
 from dlrun_job import PATIENCE_S, has_workers, status_of, wait_until
 from hosts_case import on_several_hosts
+from net_hosts import state_of
 
 PORT = 7700
 ENDLESS, STEP = 100000, 10
@@ -94,8 +95,7 @@ class lets_hosts_join(on_several_hosts):
         return one
 
     def state_of(self, job, name):
-        status = json.loads(status_of(job.run_dir) or "{}")
-        return {host["name"]: host["state"] for host in status.get("hosts", [])}.get(name)
+        return state_of(json.loads(status_of(job.run_dir) or "{}"), name)
 
     def expect_refused(self, one, *words):
         self.assertEqual(one.wait(), BAD_USAGE, one.said())

@@ -10,6 +10,7 @@ from bench_case import main
 from dlrun_job import wait_until
 from end_case import BAD_USAGE, COMPLETED, FAILED, INTERRUPTED, ends_on_several_hosts
 from etcd_members import no_etcd
+from net_hosts import state_of
 
 SHORT_GRACE_S = 3
 
@@ -105,7 +106,7 @@ class comes_together(ends_on_several_hosts):
         job, spec = self.begin()
         with self.ending(job) as holder:
             os.kill(self.hosts.agent_of(holder), signal.SIGTERM)
-            job.wait_for(lambda now: {"name": holder, "state": "leaving"} in now["hosts"], "the root knows", poll_s=0.01)
+            job.wait_for(lambda now: state_of(now, holder) == "leaving", "the root knows", poll_s=0.01)
             report = self.kill_root(job)
         job.begin()
         self.expect_whole(job, spec, report)
@@ -114,7 +115,7 @@ class comes_together(ends_on_several_hosts):
         job, spec = self.begin()
         with self.ending(job) as holder:
             os.kill(self.hosts.agent_of(holder), signal.SIGTERM)
-            job.wait_for(lambda now: {"name": holder, "state": "leaving"} in now["hosts"], "the root knows", poll_s=0.01)
+            job.wait_for(lambda now: state_of(now, holder) == "leaving", "the root knows", poll_s=0.01)
         self.assertEqual(job.wait_end(), COMPLETED, job.output())
         self.assertEqual(job.events("host-left"), [])
         self.expect_whole(job, spec, (job.run_dir / "report.json").read_bytes())

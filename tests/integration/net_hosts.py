@@ -20,6 +20,11 @@ CLONE_NEWNET = 0x40000000
 OUTLIVED = ["sh", "-c", 'exec 3<&0; "$@" <&3 3<&- & wait $!', "sh"]
 
 
+def state_of(status, host):
+    """What `status` says of a host; None of one that it does not name."""
+    return {one["name"]: one["state"] for one in (status or {}).get("hosts", [])}.get(host)
+
+
 class no_namespaces(Exception):
     """None can be made here, and why."""
 

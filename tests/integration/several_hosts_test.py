@@ -11,6 +11,7 @@ import small_data
 from bench_case import main
 from dlrun_job import all_run, has_workers, pid_of, wait_until
 from hosts_case import PS_SHARDS, WORKERS, on_several_hosts, without_copies
+from net_hosts import state_of
 
 STEP = 20
 LIFETIME_S = 5
@@ -264,7 +265,7 @@ class waits_for_a_host_that_does_not_come(on_several_hosts):
 
     def test_and_says_so_and_answers_and_can_be_stopped(self):
         with self.start(self.small_job()) as job:
-            job.wait_for(lambda status: {"name": "beta", "state": "starting"} in status["hosts"], "it is asked while it waits")
+            job.wait_for(lambda status: state_of(status, "beta") == "starting", "it is asked while it waits")
             job.wait_for_output("no word from the agents of these hosts: beta")
             self.assertIn("beta (starting)", job.ask("status")[1])
             self.assertIn(": waiting for hosts: beta\n", job.ask("status")[1])
