@@ -24,7 +24,6 @@ bool copy_board::hear(const protocol::heartbeat& beat, const managed_roles& role
   const auto& said = beat.copy;
   if (!said.is_known) return false;
   said_[shard] = said;
-  counted_[shard] = said.counted;
   const auto runs = keeper_of(shard, roles);
   return runs && said.counted == *runs && std::exchange(whole_[shard], *runs) != *runs;
 }
@@ -42,8 +41,8 @@ bool copy_board::end(const protocol::role_name& keeper, dlrun::incarnation self)
 std::optional<kept_copy> copy_board::find(ps_shard_id shard, const managed_roles& roles) const {
   const auto runs = keeper_of(shard, roles);
   if (!runs) return std::nullopt;
-  const auto counted = counted_.find(shard);
-  return kept_copy{counted != counted_.end() && counted->second == *runs, *runs};
+  const auto said = said_.find(shard);
+  return kept_copy{said != said_.end() && said->second.counted == *runs, *runs};
 }
 
 copy_facts copy_board::facts_for(const protocol::role_name& role, const managed_roles& roles) const {
@@ -74,7 +73,7 @@ bool copy_board::is_to_end(const protocol::heartbeat& beat, const managed_roles&
   const auto runs = keeper_of(shard, roles);
   if (beat.role.kind != role_kind::ps_shard || !beat.copy.is_silent || !runs || *runs != beat.copy.counted)
     return false;
-  counted_.erase(shard);
+  said_[shard].counted = {};
   auto& given_up = given_up_[shard];
   const bool is_news = given_up != *runs;
   given_up = *runs;

@@ -52,8 +52,7 @@ private:
     protocol::endpoint at;
   };
   std::map<ps_shard_id, keeper> keepers_;
-  std::map<ps_shard_id, protocol::copy_word> said_;    ///< by any start of the PS shard
-  std::map<ps_shard_id, dlrun::incarnation> counted_;  ///< the same
+  std::map<ps_shard_id, protocol::copy_word> said_;    ///< by any start; `counted` 0 once it is to end
   std::map<ps_shard_id, dlrun::incarnation> whole_;    ///< starts of which hear() said so
   std::map<ps_shard_id, dlrun::incarnation> given_up_; ///< starts that run, or were over last
 };
