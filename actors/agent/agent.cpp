@@ -61,7 +61,9 @@ std::vector<host_view> hosts_of(const agent_arguments& arguments, const std::vec
     }
     all.push_back(std::move(view));
   }
-  for (auto& view : all) view.loses = lost_with(view.name, roles.root(), shown, roles.places());
+  const auto losses = losses_by_host(roles.root(), shown, roles.places());
+  for (auto& view : all)
+    if (const auto found = losses.find(view.name); found != losses.end()) view.loses = found->second;
   return all;
 }
 

@@ -1,6 +1,6 @@
 #include "actors/agent/host_losses.hpp"
 
-#include <algorithm>
+#include <cstdint>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -8,19 +8,23 @@ namespace dlrun::agent {
 
 using protocol::role_kind;
 
-std::string lost_with(const std::string& host, const std::string& root, const std::vector<role_view>& roles,
-                      const placement& places) {
-  if (host == root) return "the run folder, and with it the run";
-  std::vector<std::uint32_t> lost;
+std::map<std::string, std::string>
+losses_by_host(const std::string& root, const std::vector<role_view>& roles, const placement& places) {
+  std::map<std::uint32_t, std::string> copies; // hosts of those that are whole, by PS shard
+  for (const auto& one : roles)
+    if (one.role.kind == role_kind::keeper && one.pid != 0 && one.state == "whole")
+      copies[one.role.index] = places.host_of(one.role);
+  std::map<std::string, std::vector<std::uint32_t>> lost; // PS shards
   for (const auto& one : roles) {
-    if (one.role.kind != role_kind::ps_shard || places.host_of(one.role) != host) continue;
-    const auto keeper = protocol::keeper_role({one.role.index});
-    const bool has_copy = std::ranges::any_of(roles, [&](const role_view& other) {
-      return other.role == keeper && other.pid != 0 && other.state == "whole";
-    });
-    if (!has_copy || places.host_of(keeper) == host) lost.push_back(one.role.index);
+    if (one.role.kind != role_kind::ps_shard) continue;
+    const auto host = places.host_of(one.role);
+    const auto copy = copies.find(one.role.index);
+    if (copy == copies.end() || copy->second == host) lost[host].push_back(one.role.index);
   }
-  return lost.empty() ? "" : fmt::format("all that ps_shard {} has committed", fmt::join(lost, ", "));
+  std::map<std::string, std::string> all{{root, "the run folder, and with it the run"}};
+  for (const auto& [host, shards] : lost)
+    all.try_emplace(host, fmt::format("all that ps_shard {} has committed", fmt::join(shards, ", ")));
+  return all;
 }
 
 } // namespace dlrun::agent

@@ -19,7 +19,11 @@ protected:
       roles.push_back({keeper_role({shard}), 200, {1}, "whole"});
     }
   }
-  std::string lost(const std::string& host) const { return lost_with(host, "alpha", roles, places); }
+  std::string lost(const std::string& host) const { return lost(host, places); }
+  std::string lost(const std::string& host, const placement& at) const {
+    const auto all = losses_by_host("alpha", roles, at);
+    return all.contains(host) ? all.at(host) : "";
+  }
   role_view& keeper_of_1() { return roles[3]; }
 
   placement places{"alpha", 1};
@@ -53,7 +57,7 @@ TEST_F(host_losses_test, nor_does_one_on_the_same_host_or_none) {
 
 TEST_F(host_losses_test, before_roles_have_a_place_only_the_root_matters) {
   const placement none{"alpha", 1};
-  EXPECT_EQ(lost_with("beta", "alpha", roles, none), "");
+  EXPECT_EQ(lost("beta", none), "");
 }
 
 } // namespace
