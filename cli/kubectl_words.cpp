@@ -3,6 +3,7 @@
 #include "base/utf8.hpp"
 #include "cli/kubernetes_objects.hpp"
 #include "kubernetes/job_outcome.hpp"
+#include "kubernetes/json_text.hpp"
 #include "kubernetes/pod_requests.hpp"
 
 #include <algorithm>
@@ -11,11 +12,13 @@
 #include <iterator>
 #include <nlohmann/json.hpp>
 #include <sstream>
+#include <utility>
 
 namespace dlrun::cli {
 namespace {
 
 using words = std::vector<std::string>;
+using kubernetes::member, kubernetes::text_in;
 using nlohmann::json;
 
 /// The oldest that dlrun is tested for.
@@ -49,17 +52,6 @@ words names_of_objects(const std::string& job) {
           "rolebinding.rbac.authorization.k8s.io/" + job,
           "role.rbac.authorization.k8s.io/" + job,
           "serviceaccount/" + job};
-}
-
-/// Of what may be no object.
-json member(const json& of, const char* name) {
-  const auto found = of.is_object() ? of.find(name) : of.end();
-  return of.is_object() && found != of.end() ? *found : json{};
-}
-
-std::string text_in(const json& of, const char* name) {
-  const auto found = member(of, name);
-  return found.is_string() ? found.get<std::string>() : "";
 }
 
 int number_in(const json& of, const char* name) {
@@ -240,11 +232,8 @@ result<std::uint32_t> check_hosts(const pods_target& of, const std::string& answ
         fmt::format("job '{}' does not say how many hosts it may have: an earlier dlrun submitted it, "
                     "without --hosts-max",
                     of.job));
-  int hosts = 0;
-  const auto* const end = wanted.data() + wanted.size();
-  const auto read = std::from_chars(wanted.data(), end, hosts);
-  if (read.ec == std::errc{} && read.ptr == end && hosts >= least && hosts <= most)
-    return static_cast<std::uint32_t>(hosts);
+  const auto hosts = kubernetes::number_of(wanted);
+  if (hosts && std::cmp_greater_equal(*hosts, least) && std::cmp_less_equal(*hosts, most)) return *hosts;
   return fail(
       error_code::bad_usage,
       fmt::format("--hosts {}: '{}' was submitted for {} to {} pods beside the control pod: name a number "

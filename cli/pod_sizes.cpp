@@ -2,6 +2,7 @@
 
 #include "base/utf8.hpp"
 #include "job/quantity.hpp"
+#include "kubernetes/pod_memory.hpp"
 
 #include <algorithm>
 #include <charconv>
@@ -67,13 +68,7 @@ result<void> settle_memory(const runtime::job_sizes& sizes, std::uint32_t pods, 
 
 std::optional<std::uint64_t> size_bytes(const std::string& text) {
   if (!is_size(text)) return std::nullopt;
-  std::uint64_t number = 0;
-  const auto unit = std::from_chars(text.data(), text.data() + text.size(), number).ptr;
-  const auto power = std::string_view{"KMGT"}.find(*unit) + 1;
-  const auto shift = 10 * power;
-  if (number > std::numeric_limits<std::uint64_t>::max() >> shift)
-    return std::numeric_limits<std::uint64_t>::max();
-  return number << shift;
+  return kubernetes::memory_bytes(text).value_or(std::numeric_limits<std::uint64_t>::max());
 }
 
 std::string memory_text(std::uint64_t bytes) { return text_of(bytes, memory_step); }
