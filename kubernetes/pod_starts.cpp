@@ -10,7 +10,7 @@ std::string why_of(const pod_record& pod) {
   return pod.waits_for.empty() ? "Kubernetes does not say why" : pod.waits_for;
 }
 
-/// By what they wait for: "3 pods do not run, x-hosts-0-1 the first: no node has room".
+/// By what they wait for: "3 pods do not run, x-hosts-0-1 is one: no node has room".
 std::vector<std::string> grouped(const std::vector<const pod_record*>& pods) {
   std::map<std::string, std::vector<const pod_record*>> by_reason;
   for (const auto* pod : pods) by_reason[why_of(*pod)].push_back(pod);
