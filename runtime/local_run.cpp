@@ -146,9 +146,9 @@ token_maker tokens_of(const launcher_choice& chosen) {
 }
 
 /// Nothing was started: hosts that came are dismissed. Those that an earlier root left wait for the
-/// next one, unless nobody wants that.
-void give_up(const launcher_choice& chosen, const protocol::agent_actor& agent, error_code why) {
-  if (chosen.hosts && chosen.hosts->takes_over() && why != error_code::interrupted) {
+/// next one, unless nobody wants that. @returns why
+tl::unexpected<error> give_up(const launcher_choice& chosen, const protocol::agent_actor& agent, error why) {
+  if (chosen.hosts && chosen.hosts->takes_over() && why.code != error_code::interrupted) {
     chosen.hosts->close_door();
   } else if (chosen.hosts) {
     common::post(agent,
@@ -156,6 +156,7 @@ void give_up(const launcher_choice& chosen, const protocol::agent_actor& agent, 
     chosen.hosts->wait_until_gone(gone_patience);
   }
   caf::anon_send_exit(agent, caf::exit_reason::user_shutdown);
+  return tl::unexpected(std::move(why));
 }
 
 /// The run is over: its hosts were told so. Or they wait for the next root, since this one leaves
@@ -358,13 +359,16 @@ result<ended_run> run_roles(const prepared_job& prepared, const local_run_option
                                                    .lacking = hosts ? lacking_in(options.run_dir) : nullptr});
   chosen->introduce(agent);
   auto control = open_run(*chosen, agent, options,
-                          {system, (*job)->spec, board, agent, tokens_of(*chosen), hosts, drains,
-                           [&observer] { return observer.held_up_by(); }},
+                          run_control{{.system = system,
+                                       .spec = (*job)->spec,
+                                       .board = board,
+                                       .agent = agent,
+                                       .make_token = tokens_of(*chosen),
+                                       .hosts = hosts,
+                                       .drains = drains,
+                                       .held_up_by = [&observer] { return observer.held_up_by(); }}},
                           observer);
-  if (!control) {
-    give_up(*chosen, agent, control.error().code);
-    return tl::unexpected(control.error());
-  }
+  if (!control) return give_up(*chosen, agent, control.error());
   auto publisher = make_publisher(**job, prepared.metrics, agent, options.gathers.has_value());
   if (!options.is_new && !options.gathers) tell_resumed(options.hosts, agent);
   caf::anon_send(agent, protocol::tick{});

@@ -48,13 +48,14 @@ std::string run_control::answer_at_once(const std::string& request) const {
   if (request == "status") return status();
   if (request.starts_with(token_word)) return token(request.substr(token_word.size()));
   if (request != "stop") return refusal("unknown request", job::exit_code::bad_input);
-  caf::anon_send(agent_, protocol::stop_job{protocol::job_outcome::interrupted, "stopped by 'dlrun stop'"});
+  caf::anon_send(parts_.agent,
+                 protocol::stop_job{protocol::job_outcome::interrupted, "stopped by 'dlrun stop'"});
   return "stopping";
 }
 
 std::string run_control::status() const {
-  auto now = board_->snapshot();
-  now.held_up_by = held_up_by_();
+  auto now = parts_.board->snapshot();
+  now.held_up_by = parts_.held_up_by();
   return agent::to_json(now);
 }
 
@@ -66,11 +67,11 @@ void run_control::scale(const std::string& workers, const agent::control_reply& 
       read.ec != std::errc{} || read.ptr != end)
     return reply(refusal(fmt::format("{} is no number of workers that there can be", workers),
                          job::exit_code::bad_input));
-  auto scaled = spec_;
+  auto scaled = parts_.spec;
   scaled.mutable_cluster()->set_workers(wanted.workers);
   if (const auto room = check_descriptor_limit(scaled); !room)
     return reply(refusal(room.error().message, job::exit_code_for(room.error().code)));
-  system_.spawn([agent = agent_, wanted, reply](caf::event_based_actor* self) {
+  parts_.system.spawn([agent = parts_.agent, wanted, reply](caf::event_based_actor* self) {
     common::ask(
         self, agent, scale_deadline, wanted,
         [wanted, reply](const protocol::scale_reply& said) {
@@ -86,17 +87,17 @@ std::string run_control::token(const std::string& lifetime) const {
   const auto* const end = lifetime.data() + lifetime.size();
   if (std::from_chars(lifetime.data(), end, seconds).ptr != end || seconds < 1)
     return refusal("the lifetime of the token is no number of seconds", job::exit_code::bad_input);
-  auto made = make_token_(std::chrono::seconds{seconds});
+  auto made = parts_.make_token(std::chrono::seconds{seconds});
   return made ? std::move(*made) : refusal(made.error().message, job::exit_code_for(made.error().code));
 }
 
 /// On the agent's thread.
 void run_control::drain(const std::string& request, const agent::control_reply& reply) const {
-  if (!drains_)
+  if (!parts_.drains)
     return reply(refusal("this job runs on one host, which has nowhere to move anything to; 'dlrun resume' "
                          "with --hosts uses others",
                          job::exit_code::bad_input));
-  common::post(agent_, [desk = drains_, request, reply] {
+  common::post(parts_.agent, [desk = parts_.drains, request, reply] {
     const bool is_undo = request.starts_with(undrain_word);
     const auto host = request.substr(is_undo ? undrain_word.size() : drain_word.size());
     const auto done = is_undo ? desk->undo(host) : desk->begin(host);

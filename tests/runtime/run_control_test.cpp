@@ -36,9 +36,8 @@ agent_actor::behavior_type play_waiting_agent(agent_actor::pointer self, std::pr
 
 struct run_control_test : testing::Test {
   run_control_test() {
-    const auto nothing_held_up = [] { return std::vector<std::string>{}; };
-    run_control control{
-        system, test::parse(test::minimal_spec).value(), board, agent, {}, nullptr, nullptr, nothing_held_up};
+    const run_control control{
+        {.system = system, .spec = test::parse(test::minimal_spec).value(), .board = board, .agent = agent}};
     auto made = agent::control_server::start(
         folder.path(), [control](const auto& request, const auto& reply) { control.answer(request, reply); });
     EXPECT_TRUE(made) << made.error().message;
