@@ -128,18 +128,21 @@ std::vector<cudnn_descriptor> suggestions(const cudnn_descriptor& graph, cudnnBa
   return found;
 }
 
-/// Whether its numbers are single precision throughout, summed in a fixed order by code that is
-/// there.
-bool acceptable(const cudnn_descriptor& suggestion) {
+/// Whether it computes in no less than this precision, and sums in a fixed order by code that is
+/// there. DOWN_CONVERT_INPUTS is to 16 bits; TF32 is TENSOR_CORE alone.
+bool acceptable(const cudnn_descriptor& suggestion, precision arithmetic) {
   std::vector<cudnn_descriptor> engine;
   engine.emplace_back(CUDNN_BACKEND_ENGINE_DESCRIPTOR);
   if (suggestion.get(CUDNN_ATTR_ENGINECFG_ENGINE, engine) != 1) return false;
   const auto numeric = engine[0].get<cudnnBackendNumericalNote_t>(
       CUDNN_ATTR_ENGINE_NUMERICAL_NOTE, CUDNN_TYPE_NUMERICAL_NOTE, CUDNN_NUMERICAL_NOTE_TYPE_COUNT);
-  for (const auto bad :
-       {CUDNN_NUMERICAL_NOTE_TENSOR_CORE, CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS,
-        CUDNN_NUMERICAL_NOTE_REDUCED_PRECISION_REDUCTION, CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC})
-    if (std::ranges::find(numeric, bad) != numeric.end()) return false;
+  const auto has = [&](cudnnBackendNumericalNote_t note) {
+    return std::ranges::find(numeric, note) != numeric.end();
+  };
+  if (arithmetic == precision::fp32 && has(CUDNN_NUMERICAL_NOTE_TENSOR_CORE)) return false;
+  if (has(CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS) || has(CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC) ||
+      has(CUDNN_NUMERICAL_NOTE_REDUCED_PRECISION_REDUCTION))
+    return false;
   const auto behaviour = engine[0].get<cudnnBackendBehaviorNote_t>(
       CUDNN_ATTR_ENGINE_BEHAVIOR_NOTE, CUDNN_TYPE_BEHAVIOR_NOTE, CUDNN_BEHAVIOR_NOTE_TYPE_COUNT);
   return std::ranges::find(behaviour, CUDNN_BEHAVIOR_NOTE_RUNTIME_COMPILATION) == behaviour.end();
@@ -172,14 +175,15 @@ convolution_plan::convolution_plan(cudnn_descriptor plan)
     : plan_(std::move(plan)) {}
 
 result<convolution_plan> convolution_plan::make(cudnnHandle_t handle, const convolution& what,
-                                                std::int64_t alignment, std::int64_t workspace_max) {
+                                                precision arithmetic, std::int64_t alignment,
+                                                std::int64_t workspace_max) {
   auto graph = make_graph(handle, what, alignment);
   const auto status = graph.back().status();
   if (status != CUDNN_STATUS_SUCCESS)
     return fail(error_code::system, fmt::format("{}: cuDNN says {}", describe(what), cudnn_text(status)));
   for (const auto mode : {CUDNN_HEUR_MODE_A, CUDNN_HEUR_MODE_FALLBACK})
     for (auto& suggestion : suggestions(graph.back(), mode)) {
-      if (!acceptable(suggestion)) continue;
+      if (!acceptable(suggestion, arithmetic)) continue;
       auto plan = try_suggestion(handle, suggestion, workspace_max);
       if (!plan) continue;
       convolution_plan made(std::move(*plan));
@@ -189,10 +193,9 @@ result<convolution_plan> convolution_plan::make(cudnnHandle_t handle, const conv
       made.graph_.push_back(std::move(suggestion));
       return made;
     }
-  return fail(
-      error_code::system,
-      fmt::format("{}: cuDNN {} has no way to compute it in single precision with sums of a fixed order",
-                  describe(what), cudnnGetVersion()));
+  return fail(error_code::system,
+              fmt::format("{}: cuDNN {} has no way to compute it in {} with sums of a fixed order",
+                          describe(what), cudnnGetVersion(), name_of(arithmetic)));
 }
 
 result<void> convolution_plan::run(cudnnHandle_t handle, const convolution& what, void* workspace) const {
