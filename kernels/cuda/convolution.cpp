@@ -46,7 +46,7 @@ result<const convolution_plan*> convolutions::plan_for(const convolution& what) 
                   g.flat,
                   alignment};
   if (const auto kept = plans_.find(sizes); kept != plans_.end()) return &kept->second;
-  auto made = convolution_plan::make(handle_, what, arithmetic_, alignment, workspace_max_);
+  auto made = convolution_plan::make(plan_device{handle_}, what, arithmetic_, alignment, workspace_max_);
   if (!made) return tl::unexpected(made.error());
   return &plans_.emplace(sizes, std::move(*made)).first->second;
 }

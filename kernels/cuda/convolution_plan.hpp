@@ -3,10 +3,13 @@
 
 #include "kernels/cuda/cudnn_descriptor.hpp"
 #include "kernels/cuda/device_api.hpp"
+#include "kernels/cuda/plan_device.hpp"
 #include "kernels/cuda/steps.hpp"
 
+#include <array>
 #include <cstdint>
 #include <dlrun/error.hpp>
+#include <string>
 #include <vector>
 
 namespace dlrun::kernels::cuda {
@@ -22,13 +25,22 @@ class convolution_plan {
 public:
   /// `what` says sizes alone; its pointers will be aligned to `alignment` bytes. @returns system
   /// when no suggestion does.
-  static result<convolution_plan> make(cudnnHandle_t handle, const convolution& what, precision arithmetic,
+  static result<convolution_plan> make(const plan_device& on, const convolution& what, precision arithmetic,
                                        std::int64_t alignment, std::int64_t workspace_max);
 
   /// Bytes that run() needs beside the tensors.
   std::size_t workspace() const { return workspace_; }
 
-  /// Puts it into the stream of `handle`.
+  /// What cuDNN says of its numbers, and of what it needs.
+  std::vector<cudnnBackendNumericalNote_t> numerical_notes() const;
+  std::vector<cudnnBackendBehaviorNote_t> behaviour_notes() const;
+  /// Of x, w and y, as cuDNN has them: from one to the next record (or output channel), channel,
+  /// row, column.
+  std::array<std::vector<std::int64_t>, 3> strides() const;
+  /// All of it, as JSON: two plans that are written alike compute alike.
+  std::string text() const;
+
+  /// Puts it into the stream of `handle`, for which it was made.
   result<void> run(cudnnHandle_t handle, const convolution& what, void* workspace) const;
 
 private:
