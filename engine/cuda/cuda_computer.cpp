@@ -67,8 +67,7 @@ public:
   cuda_computer(std::shared_ptr<const model> model, int threads, std::unique_ptr<cuda::device> device)
       : model_{std::move(model)}
       , device_{std::move(device)}
-      , fingerprint_{fmt::format("{} | {}", device_fingerprint(device_->properties()),
-                                 processor_fingerprint(threads))}
+      , fingerprint_{fmt::format("{} | {}", device_fingerprint(*device_), processor_fingerprint(threads))}
       , vectors_{*device_}
       , parameters_{*device_}
       , network_{model_, make_backend(threads)} {}
@@ -154,9 +153,10 @@ std::unique_ptr<computer> make_cuda_computer(std::shared_ptr<const model> model,
   return std::make_unique<cuda_computer>(std::move(model), threads, std::move(device));
 }
 
-std::string device_fingerprint(const cuda::device_properties& device) {
-  return fmt::format("{}, {} multiprocessors | {} | fp32", device.name, device.multiprocessors,
-                     device.libraries);
+std::string device_fingerprint(const cuda::device& device) {
+  const auto what = device.properties();
+  return fmt::format("{}, {} multiprocessors | {} | {}", what.name, what.multiprocessors, what.libraries,
+                     name_of(device.arithmetic()));
 }
 
 } // namespace dlrun::engine

@@ -8,6 +8,7 @@
 #include <dlrun/error.hpp>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace dlrun::kernels::cuda {
@@ -23,6 +24,13 @@ struct device_properties {
   std::size_t memory_bytes = 0;
   std::string libraries; ///< with versions, e.g. "CUDA 13.0, cuDNN 9.13.1, cuBLASLt 13.1.0"
 };
+
+/// How products of matrices and convolutions of floats are computed. All else is fp32 always.
+enum class precision : std::uint8_t {
+  fp32, ///< single precision throughout
+  tf32  ///< factors are rounded to 10 bits of mantissa, on tensor cores; sums are single precision
+};
+constexpr std::string_view name_of(precision one) { return one == precision::tf32 ? "tf32" : "fp32"; }
 
 /// A queue of a device: what is asked of it happens in its order.
 enum class lane : std::uint8_t {
@@ -52,6 +60,8 @@ public:
   device& operator=(const device&) = delete;
 
   virtual device_properties properties() const = 0;
+  /// As it was opened.
+  virtual precision arithmetic() const = 0;
   /// Bytes that nobody has.
   virtual std::size_t free_bytes() const = 0;
 
@@ -100,7 +110,7 @@ public:
   virtual result<std::vector<device_properties>> devices() const = 0;
   /// @returns bad_usage for a device that is not there or too old (below 8.0), limit_exceeded or
   /// system otherwise.
-  virtual result<std::unique_ptr<device>> open(int number) = 0;
+  virtual result<std::unique_ptr<device>> open(int number, precision arithmetic) = 0;
 };
 
 /// Entry point of a module, of this name: its devices, or null when `build` is not the build that

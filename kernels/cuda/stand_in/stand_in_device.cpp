@@ -102,7 +102,7 @@ void stand_in_device::run(lane on, const step& what) {
   const auto scratch = std::make_shared<std::vector<double>>(static_cast<std::size_t>(scratch_of_step(what)),
                                                              std::numeric_limits<double>::quiet_NaN());
   run_step(&where, with_scratch(what, scratch->data()),
-           [](queue to, const auto& one) { run_library(to, one); });
+           [this](queue to, const auto& one) { run_library(to, one, settings_.arithmetic); });
   if (!scratch->empty()) where.put([scratch] {}); // it lasts until then
 }
 
@@ -156,11 +156,13 @@ result<std::vector<device_properties>> stand_in_module::devices() const {
                                         properties_of(settings_));
 }
 
-result<std::unique_ptr<device>> stand_in_module::open(int number) {
+result<std::unique_ptr<device>> stand_in_module::open(int number, precision arithmetic) {
   if (number < 0 || number >= settings_.devices)
     return fail(error_code::bad_usage,
                 fmt::format("device {} is not there: {} are", number, settings_.devices));
-  return std::make_unique<stand_in_device>(settings_);
+  auto settings = settings_;
+  settings.arithmetic = arithmetic;
+  return std::make_unique<stand_in_device>(settings);
 }
 
 } // namespace dlrun::kernels::cuda

@@ -64,8 +64,8 @@ stand_in_faults take_fault(int number) {
 class faulty_module final : public device_module {
 public:
   result<std::vector<device_properties>> devices() const override { return stand_in_.devices(); }
-  result<std::unique_ptr<device>> open(int number) override {
-    return stand_in_module{{.devices = two, .faults = take_fault(number)}}.open(number);
+  result<std::unique_ptr<device>> open(int number, precision arithmetic) override {
+    return stand_in_module{{.devices = two, .faults = take_fault(number)}}.open(number, arithmetic);
   }
 
 private:
