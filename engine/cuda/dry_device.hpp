@@ -32,6 +32,7 @@ public:
   kernels::cuda::device_properties properties() const override;
   kernels::cuda::precision arithmetic() const override { return kernels::cuda::precision::fp32; }
   std::size_t free_bytes() const override;
+  std::size_t library_bytes() const override { return 0; }
   result<void*> allocate(std::size_t bytes) override;
   void release(void* memory) override;
   result<void*> allocate_host(std::size_t bytes) override;

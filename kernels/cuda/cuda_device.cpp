@@ -77,7 +77,8 @@ void cuda_device::note(cudaError_t code, std::string_view doing) {
 
 void cuda_device::note(const result<void>& done) {
   if (done || failed_) return;
-  failed_ = error{error_code::system,
+  const bool memory = done.error().code == error_code::limit_exceeded;
+  failed_ = error{memory ? error_code::limit_exceeded : error_code::system,
                   fmt::format("GPU {} ({}) failed: {}", number_, properties_.name, done.error().message)};
 }
 
@@ -85,6 +86,13 @@ std::size_t cuda_device::free_bytes() const {
   std::size_t free = 0, total = 0;
   if (cudaSetDevice(number_) != cudaSuccess || cudaMemGetInfo(&free, &total) != cudaSuccess) return 0;
   return free;
+}
+
+std::size_t cuda_device::library_bytes() const {
+  std::size_t sum = 0;
+  for (const auto& one : queues_)
+    sum += one.for_products.wanted() + one.for_convolutions.wanted() + one.scratch.wanted();
+  return sum;
 }
 
 // ---- memory

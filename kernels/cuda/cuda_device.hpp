@@ -24,6 +24,7 @@ public:
   device_properties properties() const override { return properties_; }
   precision arithmetic() const override { return arithmetic_; }
   std::size_t free_bytes() const override;
+  std::size_t library_bytes() const override;
 
   result<void*> allocate(std::size_t bytes) override;
   void release(void* memory) override;

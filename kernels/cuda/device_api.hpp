@@ -64,6 +64,8 @@ public:
   virtual precision arithmetic() const = 0;
   /// Bytes that nobody has.
   virtual std::size_t free_bytes() const = 0;
+  /// Bytes that steps so far have wanted to compute in, beside what is allocated here.
+  virtual std::size_t library_bytes() const = 0;
 
   // ---- memory
 
@@ -91,7 +93,8 @@ public:
   virtual void record(lane on, event& at) = 0;
   /// What comes into the lane from now on waits for what `at` was when this is called.
   virtual void wait(lane on, event& at) = 0;
-  /// Waits for that moment. @returns system when the device failed, or nothing moved for 10 s.
+  /// Waits for that moment. @returns system when the device failed, or nothing moved for 10 s;
+  /// limit_exceeded when a step found no memory to compute in.
   virtual result<void> finish(event& at) = 0;
   /// Waits for all that is in the lane. As finish(event).
   virtual result<void> finish(lane on) = 0;

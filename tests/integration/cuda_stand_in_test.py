@@ -7,6 +7,7 @@ depend on the device is one here: the same bits with any number of workers, and 
 import json
 import os
 import pathlib
+import re
 import shutil
 import sys
 import unittest.mock
@@ -172,6 +173,21 @@ class failing_devices(device_case):
                     job.expect_nothing_left()
                 fault.unlink()
 
+
+    def test_a_microbatch_that_does_not_fit_is_told_with_one_that_does(self):
+        spec = device_faults.make_spec("cnn_batch_norm", self.data, workers=1)
+        spec["cluster"]["restart"] = {"intensity": 1, "period_s": 60}
+        spec["train"] |= {"microbatch_size": 200, "microbatches_per_step": 1}
+        self.devices.give("memory_bytes", 10_000_000, always=True)
+        with self.bench.start(spec) as job:
+            self.assertEqual(job.wait_end(), 1, job.output())
+            report = job.report()
+            self.assertEqual(report["parked_shards"], [])
+            found = re.search(r"A microbatch of 200 records needs .* would fit: set train\.microbatch_size: (\d+)", report["reason"])
+            self.assertIsNotNone(found, report["reason"])
+        spec["train"]["microbatch_size"] = int(found.group(1))
+        self.assertGreater(spec["train"]["microbatch_size"], 1)
+        self.bench.complete(spec)
 
     def test_one_that_fails_three_times_is_avoided_and_costs_no_bit(self):
         reference = self.undisturbed(device_faults.make_spec("mlp_dropout", self.data, workers=1))

@@ -44,6 +44,7 @@ public:
   device_properties properties() const override;
   precision arithmetic() const override { return settings_.arithmetic; }
   std::size_t free_bytes() const override;
+  std::size_t library_bytes() const override { return scratch_; }
   result<void*> allocate(std::size_t bytes) override;
   void release(void* memory) override;
   result<void*> allocate_host(std::size_t bytes) override;
@@ -73,7 +74,7 @@ private:
   std::mt19937_64 random_;
   std::array<stand_in_lane, 2> lanes_;
   std::map<void*, std::size_t> memory_, host_memory_; ///< what is allocated, and its bytes
-  std::size_t used_ = 0;
+  std::size_t used_ = 0, scratch_ = 0;                ///< bytes; of scratch the most of a step
   std::int64_t allocations_ = 0, steps_ = 0;
   std::optional<error> failed_;
 };

@@ -25,6 +25,7 @@ public:
   device_properties properties() const override { return kept().properties(); }
   precision arithmetic() const override { return kept().arithmetic(); }
   std::size_t free_bytes() const override { return kept().free_bytes(); }
+  std::size_t library_bytes() const override { return kept().library_bytes(); }
   result<void*> allocate(std::size_t bytes) override { return kept().allocate(bytes); }
   void release(void* memory) override { kept().release(memory); }
   result<void*> allocate_host(std::size_t bytes) override { return kept().allocate_host(bytes); }
