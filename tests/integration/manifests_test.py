@@ -278,25 +278,6 @@ class says_what_the_pods_do(writes_manifests):
         self.assertEqual(file.read_bytes(), before)
 
 
-class has_an_image(writes_manifests):
-    """No test builds it: it takes a network and a program for that."""
-
-    FILE = pathlib.Path(__file__).resolve().parents[2] / "deploy/k8s/Containerfile"
-
-    def test_whose_user_and_program_are_those_of_the_pods(self):
-        lines = self.FILE.read_text().splitlines()
-        for spec in self.pod_specs().values():
-            user = f"{spec['securityContext']['runAsUser']}:{spec['securityContext']['runAsGroup']}"
-            self.assertIn(f"USER {user}", lines)
-            self.assertIn(f"ENTRYPOINT {json.dumps(spec['containers'][0]['command'])}", lines)
-
-    def test_that_is_built_by_scripts_that_are_there(self):
-        scripts = re.findall(r"scripts/\w+", self.FILE.read_text())
-        self.assertTrue(scripts)
-        for script in scripts:
-            self.assertTrue((self.FILE.parents[2] / script).exists(), script)
-
-
 class has_a_kustomize_base(writes_manifests):
     FOLDER = pathlib.Path(__file__).resolve().parents[2] / "deploy/k8s/base"
 

@@ -6,6 +6,7 @@ import secrets
 import subprocess
 
 import fake_api
+import images
 import paused_runs
 import small_cluster
 import small_data
@@ -62,8 +63,14 @@ class on_pods(on_several_hosts):
         shared.mkdir()
         shared.chmod(0o755)
         self.pauses = self.enterContext(paused_runs.pauses(shared, SLOT_S))
-        self.cluster = self.enterContext(small_cluster.cluster(self.hosts, self.bench.folder / "cluster", self.program, shared))
+        self.cluster = self.enterContext(small_cluster.cluster(self.hosts, self.bench.folder / "cluster", self.image(), shared))
         self.api = self.enterContext(cluster_api(self.cluster, self.bench.folder / "authority"))
+
+    def image(self):
+        try:
+            return images.root_of(self.program)
+        except images.no_image as why:
+            return self.leave_out(why)
 
     def spec_of_pods(self, spec):
         """With the data where pods find it."""

@@ -1,9 +1,9 @@
 """What Kubernetes does with the objects of `dlrun manifests`, as small as tests need it, for lack of a cluster.
 
-A pod is a network namespace of `net_hosts` and a folder; its container has mounts, processes and a name of its own, no rights, and
-runs as the user that the manifest names, on a root that it cannot write to, with a token of its service account where the manifest wants
-one. Jobs fail, are suspended and are complete as the Job controller does it; other pods are made through the API server. What kubelets
-do is told there, unless their node is dead. What is not here: images, seccomp, limits of memory and processor, a scheduler, network
+A pod is a network namespace of `net_hosts` and a folder; its container has the files of an image of scripts/build_image and no others,
+mounts, processes and a name of its own, no rights, and runs as the user that the manifest names, on a root that it cannot write to, with
+a token of its service account where the manifest wants one. Jobs fail, are suspended and are complete as the Job controller does it; other pods are made through the API server. What kubelets
+do is told there, unless their node is dead. What is not here: seccomp, limits of memory and processor, a scheduler, network
 policies, probes.
 """
 
@@ -13,7 +13,6 @@ import copy
 import os
 import pathlib
 import re
-import shlex
 import shutil
 import signal
 import subprocess
@@ -22,14 +21,12 @@ import time
 
 import yaml
 
+import containers
 from waiting import PATIENCE_S, wait_until
 
 FIRST_BACK_OFF_S, BACK_OFF_MAX_S = 0.1, 1  # of Kubernetes: 10 s and 5 minutes
 POLL_S = 0.05
-FROM_HOST = ("usr", "sys")
-DEVICES = ("null", "zero", "full", "random", "urandom")
-ACCOUNT_FOLDER = "var/run/secrets/kubernetes.io/serviceaccount"
-LINKS = ("bin", "lib", "lib64", "sbin")
+ACCOUNT_FOLDER = "/var/run/secrets/kubernetes.io/serviceaccount"
 WRITABLE_BY_GROUP = 0o2777  # as the kubelet makes folders for fsGroup
 
 
@@ -76,19 +73,13 @@ class pod:
 
     def make_folder(self):
         root = self.folder / "root"
-        for name in (*FROM_HOST, "proc", "dev", "etc", "pauses"):
-            (root / name).mkdir(parents=True)
-        for name in LINKS:
-            (root / name).symlink_to(f"usr/{name}")
-        (root / "etc/nsswitch.conf").write_text("hosts: files\n")
+        root.mkdir(parents=True)
+        containers.copy_image(self.cluster.image, root)
         self.cluster.write_names(root)
         self.termination_log.touch()
         self.termination_log.chmod(0o666)  # as the kubelet makes it
         if self.spec["automountServiceAccountToken"]:
-            (root / ACCOUNT_FOLDER).mkdir(parents=True)
             self.cluster.api.give_account(self.spec["serviceAccountName"], self.account_folder, self.spec["securityContext"]["fsGroup"])
-        for mount in self.only_container()["volumeMounts"]:
-            (root / mount["mountPath"].lstrip("/")).mkdir(parents=True, exist_ok=True)
         for volume in self.spec["volumes"]:
             self.make_volume(volume)
 
@@ -136,46 +127,29 @@ class pod:
         return api | {one["name"]: fields[one["valueFrom"]["fieldRef"]["fieldPath"]] for one in self.only_container()["env"]}
 
     def mounts(self):
-        """Shell commands that lay its root out."""
-        root = shlex.quote(str(self.folder / "root"))
-        yield f"mount --bind {root} {root}"
-        for name in FROM_HOST:
-            yield f"mount --bind /{name} {root}/{name}"
-        yield f"mount -t proc proc {root}/proc"
-        yield f"mount -t tmpfs tmpfs {root}/dev"
-        for name in DEVICES:
-            yield f"touch {root}/dev/{name} && mount --bind /dev/{name} {root}/dev/{name}"
-        yield f"ln -s /proc/self/fd {root}/dev/fd"
-        yield f"touch {root}/dev/termination-log && mount --bind {shlex.quote(str(self.termination_log))} {root}/dev/termination-log"
+        """@returns source, target, and whether it can only be read"""
+        yield self.termination_log, "/dev/termination-log", False
+        yield self.cluster.pauses, "/pauses", False
         if self.account_folder.exists():
-            yield f"mount --bind {shlex.quote(str(self.account_folder))} {root}/{ACCOUNT_FOLDER}"
-        yield f"mount -t tmpfs tmpfs {root}/usr/local && mkdir {root}/usr/local/bin && touch {root}/usr/local/bin/dlrun"
-        yield f"mount --bind {shlex.quote(self.cluster.program)} {root}/usr/local/bin/dlrun"
-        yield f"mount --bind {shlex.quote(str(self.cluster.pauses))} {root}/pauses"
+            yield self.account_folder, ACCOUNT_FOLDER, True
         for mount in self.only_container()["volumeMounts"]:
-            at = f"{root}{mount['mountPath']}"
-            yield f"mount --bind {shlex.quote(str(self.volume(mount['name'])))} {at}"
-            if mount.get("readOnly"):
-                yield f"mount -o remount,bind,ro {at}"
-        if self.only_container()["securityContext"]["readOnlyRootFilesystem"]:
-            yield f"mount -o remount,bind,ro {root}"
-        yield f"hostname {self.host_name}"
+            yield self.volume(mount["name"]), mount["mountPath"], mount.get("readOnly", False)
 
     def as_its_user(self, words):
         """The words that run others as the container's user, without rights."""
         of_pod, own = self.spec["securityContext"], self.only_container()["securityContext"]
         assert own["capabilities"] == {"drop": ["ALL"]} and own["allowPrivilegeEscalation"] is False
         assert of_pod["runAsNonRoot"] and of_pod["runAsUser"] != 0
-        variables = {"PATH": "/usr/local/bin:/usr/bin", "PAUSES": "/pauses/pauses"} | self.variables()
-        return ["/usr/bin/setpriv", f"--reuid={of_pod['runAsUser']}", f"--regid={of_pod['runAsGroup']}", f"--groups={of_pod['fsGroup']}",
-                "--no-new-privs", "--bounding-set=-all", "--inh-caps=-all",
-                "/usr/bin/env", "-i", *(f"{name}={value}" for name, value in variables.items()), *words]
+        variables = {"PATH": "/usr/local/bin", "PAUSES": "/pauses/pauses"} | self.variables()
+        return containers.words_in(self.folder / "root", of_pod["runAsUser"], of_pod["runAsGroup"], of_pod["fsGroup"], variables, words)
 
     def run(self):
         """Its container, once. @returns the exit code; negative: by that signal"""
         container, variables = self.only_container(), self.variables()
         words = [expanded(word, variables) for word in (*container["command"], *container["args"])]
-        script = " && ".join(("set -e", *self.mounts(), f"exec chroot {shlex.quote(str(self.folder / 'root'))} \"$@\""))
+        is_read_only = container["securityContext"]["readOnlyRootFilesystem"]
+        laid_out = containers.laying_out(self.folder / "root", self.cluster.image, self.mounts(), is_read_only)
+        script = " && ".join(("set -e", *laid_out, f"hostname {self.host_name}", 'exec "$@"'))
         with open(self.log, "ab") as output, self.lock:
             if self.is_deleted:
                 return -signal.SIGTERM
@@ -266,8 +240,7 @@ class pod:
         process = self.main_process()
         if process is None:
             return None, "", "it does not run"
-        done = subprocess.run(["nsenter", "--target", str(process), "--mount", "--net", "--pid", "--uts", "--root", "--wd",
-                               *self.as_its_user(words)], capture_output=True, text=True, timeout=PATIENCE_S)
+        done = subprocess.run(["nsenter", "--target", str(process), "--mount", "--net", "--pid", "--uts", *self.as_its_user(words)], capture_output=True, text=True, timeout=PATIENCE_S)
         return done.returncode, done.stdout, done.stderr
 
     def said(self):
@@ -277,9 +250,10 @@ class pod:
 class cluster:
     """Pods of the Jobs of some manifests, on the hosts of `net_hosts`; gone at the end."""
 
-    def __init__(self, hosts, folder, program, pauses):
+    def __init__(self, hosts, folder, image, pauses):
+        """@param image an unpacked one, with dlrun as /usr/local/bin/dlrun"""
         self.api = None  # what plays the API server, if anybody does
-        self.hosts, self.folder, self.program, self.pauses = hosts, folder, os.path.realpath(program), pauses
+        self.hosts, self.folder, self.image, self.pauses = hosts, folder, image, pauses
         self.free_hosts, self.made = list(hosts.names), 0
         self.objects, self.pods, self.jobs_over = {}, [], {}
         self.lock, self.is_closing = threading.RLock(), False
