@@ -2,6 +2,7 @@
 #pragma once
 
 #include "kubernetes/api_refusal.hpp"
+#include "kubernetes/host_sights.hpp"
 #include "kubernetes/planted_bug.hpp"
 #include "kubernetes/pod_watch.hpp"
 #include "kubernetes/pods_end.hpp"
@@ -15,19 +16,6 @@
 #include <vector>
 
 namespace dlrun::kubernetes {
-
-/// What the job says of a host.
-enum class host_standing : std::uint8_t {
-  away,    ///< it is not there, or was given up
-  joining, ///< it gets ready
-  there    ///< or drained: that it goes is no loss
-};
-struct host_sight {
-  host_standing standing = host_standing::away;
-  std::string address{}; ///< of the agent that joined last
-};
-/// By slot. A host that is not named never joined.
-using host_sights = std::map<std::uint32_t, host_sight>;
 
 /// What users want.
 struct wanted_pods {

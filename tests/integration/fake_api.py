@@ -18,7 +18,8 @@ import time
 import urllib.parse
 
 NAMESPACE = "default"
-KINDS = {("batch", "jobs"): "Job", ("", "events"): "Event", ("", "pods"): "Pod", ("", "configmaps"): "ConfigMap"}
+KINDS = {("batch", "jobs"): "Job", ("", "events"): "Event", ("", "pods"): "Pod", ("", "configmaps"): "ConfigMap",
+         ("policy", "poddisruptionbudgets"): "PodDisruptionBudget"}
 REVIEWS = ("authorization.k8s.io", "selfsubjectaccessreviews")
 PATH = re.compile(r"/(?:api|apis/(?P<group>[^/]+))/v1(?:/namespaces/(?P<space>[^/]+))?/(?P<resource>[^/?]+)(?:/(?P<name>[^/?]+))?(?:\?(?P<query>.*))?$")
 VERBS = {"GET": "get", "POST": "create", "PATCH": "patch", "DELETE": "delete"}

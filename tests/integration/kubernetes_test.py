@@ -13,6 +13,7 @@ from bench_case import main
 from dlrun_job import output_of, wait_until
 from pods_case import COMPLETED, HOSTS, INTERRUPTED, NAME, on_pods
 
+PATCH_BUDGET = f"patch poddisruptionbudgets/{NAME}-hosts"
 REPLACED_WITHIN_S = 3  # of the time at which the job gave its host up
 
 
@@ -64,6 +65,8 @@ class loses(on_pods):
         self.start(spec)
         step = self.wait_until_trains()["step"]
         victim = self.hosts_pods[1]
+        wait_until(lambda: self.have_to_stay() == HOSTS - 1, "one pod may be evicted")
+        told = self.api.asked.count(PATCH_BUDGET)
         victim.delete()
         self.assertEqual(victim.exit_codes, [INTERRUPTED], victim.said())
         wait_until(lambda: len(self.events("host-joined")) == HOSTS + 1, "its successor joins")
@@ -72,6 +75,8 @@ class loses(on_pods):
         self.assertEqual(successor.host_name, victim.host_name)
         self.assertNotEqual(successor.host, victim.host)
         self.wait_until_trains(beyond=step)
+        wait_until(lambda: self.have_to_stay() == HOSTS - 1, "another pod may be evicted")
+        self.assertGreaterEqual(self.api.asked.count(PATCH_BUDGET), told + 2, "none was to be while its successor came")
         self.expect_complete(spec)
         self.assertEqual({event["host"] for event in self.events("host-left")}, {victim.host_name})
         self.assertEqual(self.events("host-lost"), [])
@@ -92,6 +97,10 @@ class loses(on_pods):
         wait_until(lambda: "was out of memory twice, with 2048Mi: its next pod has 3072Mi" in self.control.said(), "it says why")
         self.wait_until_trains(beyond=step)
         self.expect_complete(spec)
+
+    def have_to_stay(self):
+        """So many pods of hosts, when others are evicted."""
+        return self.cluster.objects["PodDisruptionBudget", f"{NAME}-hosts"]["spec"].get("minAvailable")
 
     def lost_at(self, host):
         """When its root gave it up, by the clock of this host."""

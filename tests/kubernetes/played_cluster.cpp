@@ -62,7 +62,13 @@ result<base::http_answer> played_cluster::answer(const base::http_request& reque
                               "data": {{"hosts": "{}"}}}})",
                          wanted)};
   if (name.starts_with("selfsubjectaccessreviews"))
-    return base::http_answer{201, fmt::format(R"({{"status": {{"allowed": {}}}}})", !lacks_right)};
+    return base::http_answer{
+        201, fmt::format(R"({{"status": {{"allowed": {}}}}})", !lacks_right && !lacks_budget_right)};
+  if (path.find("/poddisruptionbudgets/") != path.npos) {
+    if (lacks_budget_right) return refused(403, "poddisruptionbudgets.policy is forbidden");
+    stay = json::parse(request.body)["spec"]["minAvailable"].get<std::uint32_t>();
+    return base::http_answer{200, "{}"};
+  }
   if (request.method == "POST") return make(request.body);
   if (request.method == "DELETE") return end(name, request.body);
   if (name == "control") return base::http_answer{200, R"({"spec":{"containers":[{"image":"dlrun"}]}})"};

@@ -72,13 +72,15 @@ public:
   std::map<std::uint32_t, host_truth> hosts{};
   std::uint32_t wanted = 0;
   std::uint32_t created = 0;
-  std::uint32_t refusals = 0; ///< of pods
+  std::uint32_t refusals = 0;          ///< of pods
+  std::optional<std::uint32_t> stay{}; ///< says the budget
   time_point now{std::chrono::hours{1}};
   // trouble
   bool is_away = false;                    ///< the API server
   double loss = 0;                         ///< of requests, and of answers
   double refusal = 0;                      ///< of pods, by a quota
   bool lacks_right = false;                ///< to make pods
+  bool lacks_budget_right = false;         ///< to say how many have to stay
   bool ends = false;                       ///< the namespace
   std::chrono::milliseconds lateness{200}; ///< of the watch, at most
   std::chrono::milliseconds list_takes{0}; ///< at most
