@@ -43,6 +43,7 @@ bool host_pods::must_end() {
 std::vector<std::string> host_pods::held_up_by() const {
   const std::scoped_lock lock{mutex_};
   auto all = refusals_.told();
+  if (!refused_.empty()) all.push_back(refused_);
   std::ranges::copy(starts_.told(), std::back_inserter(all));
   return all;
 }
@@ -59,6 +60,7 @@ void host_pods::pass() {
   for (const auto& one : news) plan_.on_news(one);
   const auto now = client_.time().now();
   look_at_starts(now);
+  look_at_nodes();
   if ((!looked_ || now - *looked_ >= options_.look_period) && !look()) return;
   guard(hosts, now);
   const auto actions = plan_.next(wanted_, hosts, now);
@@ -75,6 +77,16 @@ void host_pods::look_at_starts(time_point now) {
     return starts_.look(plan_.pods(), now);
   }();
   for (const auto& one : news) options_.warn(one);
+}
+
+void host_pods::look_at_nodes() {
+  auto told = plan_.refused().told();
+  {
+    const std::scoped_lock lock{mutex_};
+    if (told == refused_) return;
+    refused_ = told;
+  }
+  options_.warn(told);
 }
 
 /// Before pods are made and deleted: none may be evicted beside.

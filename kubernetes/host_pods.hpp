@@ -54,6 +54,7 @@ private:
   bool must_end();
   bool look();
   void look_at_starts(time_point now);
+  void look_at_nodes();
   void guard(const std::optional<host_sights>& hosts, time_point now);
   void carry_out(const std::vector<pod_action>& actions);
   std::optional<api_refusal> carry_out(const create_pod& what);
@@ -74,6 +75,7 @@ private:
   std::optional<host_sights> hosts_{};
   pod_refusals refusals_;
   pod_starts starts_;
+  std::string refused_{}; ///< nodes, for people
   std::optional<pods_end> end_{};
 };
 

@@ -6,11 +6,13 @@
 #include "kubernetes/planted_bug.hpp"
 #include "kubernetes/pod_watch.hpp"
 #include "kubernetes/pods_end.hpp"
+#include "kubernetes/refused_nodes.hpp"
 
 #include <chrono>
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <variant>
 #include <vector>
@@ -27,7 +29,8 @@ struct create_pod {
   std::uint32_t slot = 0;
   std::uint32_t incarnation = 0;
   std::string why;
-  std::uint64_t memory = 0; ///< bytes that it may use; 0: what the template says
+  std::uint64_t memory = 0;         ///< bytes that it may use; 0: what the template says
+  std::set<std::string> keep_off{}; ///< nodes that it is not to be on
 };
 struct delete_pod {
   std::string name;
@@ -70,7 +73,8 @@ class pod_plan {
 public:
   explicit pod_plan(pod_rules rules = {})
       : rules_{rules}
-      , room_{rules.burst} {}
+      , room_{rules.burst}
+      , refused_{rules.bug} {}
 
   // what is there
   void on_news(const pod_news& news);
@@ -83,6 +87,9 @@ public:
 
   /// Set by next(): a pod needs more than it may have.
   const std::optional<pods_end>& end() const { return end_; }
+
+  /// On which no pods are made any more.
+  const refused_nodes& refused() const { return refused_; }
 
   /// By uid, as the server tells them.
   const std::map<std::string, pod_record>& pods() const { return pods_; }
@@ -138,6 +145,7 @@ private:
 
   pod_rules rules_;
   double room_; ///< pods that may be made at once
+  refused_nodes refused_;
   std::optional<time_point> looked_;
   bool is_listed_ = false;
   std::map<std::string, pod_record> pods_; ///< by uid

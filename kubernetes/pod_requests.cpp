@@ -62,6 +62,7 @@ json pod_object(const json& pod_template, const std::string& job, const create_p
                                               {"controller", true},
                                               {"blockOwnerDeletion", false}}});
   made["spec"]["hostname"] = host_of(job, what.slot);
+  keep_off(what.keep_off, made);
   if (what.memory > 0)
     for (const auto* kind : {"requests", "limits"})
       made["spec"]["containers"][0]["resources"][kind]["memory"] = memory_text(what.memory);

@@ -13,6 +13,7 @@ from bench_case import main
 from dlrun_job import output_of, wait_until
 from pods_case import COMPLETED, HOSTS, INTERRUPTED, NAME, on_pods
 
+OTHER_BITS = 4  # exit code of an agent
 PATCH_BUDGET = f"patch poddisruptionbudgets/{NAME}-hosts"
 REPLACED_WITHIN_S = 3  # of the time at which the job gave its host up
 
@@ -20,6 +21,12 @@ REPLACED_WITHIN_S = 3  # of the time at which the job gave its host up
 def seconds_of(stamp):
     """Of an event, by the clock of this host."""
     return datetime.datetime.fromisoformat(stamp).timestamp()
+
+
+def other_isa(program):
+    """Variables by which a processor has another instruction set."""
+    version = subprocess.run([program, "version", "--json"], capture_output=True, text=True, check=True)
+    return {"ONEDNN_MAX_CPU_ISA": "AVX" if json.loads(version.stdout)["isa"] == "avx2" else "AVX2"}
 
 
 class trains(on_pods):
@@ -321,6 +328,24 @@ class is_run_through_kubectl(on_pods):
 
 
 class refuses(on_pods):
+    def test_a_node_that_would_compute_other_bits_and_has_a_pod_made_elsewhere(self):
+        spec = self.unhurried_spec()
+        other = self.cluster.free_hosts[2]  # behind those of the control pod and of the first host
+        self.cluster.of_node[other] = other_isa(self.program)
+        self.start(spec)
+        refused, successor = (f"{NAME}-hosts-1-{number}" for number in (1, 2))
+        wait_until(lambda: successor in self.made_pods(), "another pod is made")
+        [refused_pod] = [one for one in self.cluster.pods if one.name == refused]
+        self.assertEqual((refused_pod.host, refused_pod.exit_codes[0]), (other, OTHER_BITS), refused_pod.said())
+        self.assertEqual(small_cluster.nodes_kept_off(self.cluster.objects["Pod", successor]), [other])
+        reason = f"made pod {successor}: node {other}, on which {refused} is, would compute other bits"
+        wait_until(lambda: reason in self.control.said(), "it says why")
+        told = self.wait_until_trains()
+        [held_up] = [one for one in told["held_up_by"] if "other bits" in one]
+        self.assertIn(f"no pod of a host is made for node {other}, which would compute other bits", held_up)
+        self.expect_complete(spec)
+        self.assertEqual(self.made_pods(), {f"{NAME}-hosts-0-1", refused, successor})
+
     def test_a_host_with_another_key_which_waits_for_the_root_of_its_own(self):
         self.cluster.apply(self.manifests(self.small_job()))
         with self.cluster.lock:  # no other pod is made meanwhile

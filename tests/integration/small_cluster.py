@@ -40,6 +40,13 @@ def expanded(word, variables):
     return re.sub(r"\$\$|\$\((\w+)\)", lambda found: "$" if found[0] == "$$" else variables.get(found[1], found[0]), word)
 
 
+def nodes_kept_off(made):
+    """By the node affinity of a pod, of the form that dlrun writes."""
+    terms = made["spec"].get("affinity", {}).get("nodeAffinity", {}).get("requiredDuringSchedulingIgnoredDuringExecution", {"nodeSelectorTerms": []})
+    return [one["values"][0] for term in terms["nodeSelectorTerms"] for one in term["matchFields"]
+            if (one["key"], one["operator"]) == ("metadata.name", "NotIn")]
+
+
 class pod:
     """One pod, as an object of the API server, from when it is made until its containers do not run any more.
     @param job that made it; None: somebody else did"""
@@ -63,8 +70,8 @@ class pod:
     def tell(self, state):
         """As its kubelet does. @param state of its container"""
         container = {"name": "dlrun", "restartCount": self.restarts, "state": state}
-        if self.ended_by:
-            container["lastState"] = {"terminated": {"reason": self.ended_by, "exitCode": self.exit_codes[-1]}}
+        if self.exit_codes:
+            container["lastState"] = {"terminated": {"reason": self.ended_by or "Error", "exitCode": self.exit_codes[-1]}}
         self.object["status"] = {"phase": self.phase, "podIP": self.cluster.hosts.address(self.host), "containerStatuses": [container]}
         if self.cluster.api and not self.is_cut_off and self.cluster.objects.get(("Pod", self.name)) is self.object:
             self.cluster.api.note("MODIFIED", self.object)
@@ -124,6 +131,7 @@ class pod:
     def variables(self):
         fields = {"status.podIP": self.cluster.hosts.address(self.host)}
         api = {"KUBERNETES_SERVICE_HOST": self.cluster.api.host, "KUBERNETES_SERVICE_PORT": self.cluster.api.port} if self.cluster.api else {}
+        api |= self.cluster.of_node.get(self.host, {})
         return api | {one["name"]: fields[one["valueFrom"]["fieldRef"]["fieldPath"]] for one in self.only_container()["env"]}
 
     def mounts(self):
@@ -255,6 +263,7 @@ class cluster:
         self.api = None  # what plays the API server, if anybody does
         self.hosts, self.folder, self.image, self.pauses = hosts, folder, image, pauses
         self.free_hosts, self.made = list(hosts.names), 0
+        self.of_node = {}  # host -> variables that containers have there, as its processor would
         self.objects, self.pods, self.jobs_over = {}, [], {}
         self.lock, self.is_closing = threading.RLock(), False
         folder.mkdir()
@@ -367,7 +376,10 @@ class cluster:
     def run_pod(self, made, job=None):
         """On a host of its own."""
         with self.lock:
-            new = pod(self, made, self.free_hosts.pop(0), job)
+            host = next(one for one in self.free_hosts if one not in nodes_kept_off(made))
+            self.free_hosts.remove(host)
+            made["spec"]["nodeName"] = host
+            new = pod(self, made, host, job)
             self.pods.append(new)
             self.renew_names()
             return new
@@ -376,7 +388,7 @@ class cluster:
 
     def on_pod_made(self, made):
         """Through the API: one that a test has no node for stays Pending."""
-        if self.free_hosts and not self.is_closing:
+        if set(self.free_hosts) - set(nodes_kept_off(made)) and not self.is_closing:
             self.run_pod(made)
 
     def on_pod_to_end(self, going):

@@ -72,7 +72,10 @@ public:
   std::map<std::uint32_t, host_truth> hosts{};
   std::uint32_t wanted = 0;
   std::uint32_t created = 0;
-  std::uint32_t refusals = 0;          ///< of pods
+  std::uint32_t refusals = 0; ///< of pods
+  std::uint32_t nodes = 1;
+  std::set<std::string> other_nodes{}; ///< that compute other bits
+  std::uint32_t other_bits = 0;        ///< pods that were on one
   std::optional<std::uint32_t> stay{}; ///< says the budget
   time_point now{std::chrono::hours{1}};
   // trouble
