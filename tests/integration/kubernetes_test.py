@@ -11,6 +11,7 @@ import played_kubectl
 import small_cluster
 from bench_case import main
 from dlrun_job import output_of, wait_until
+from pod_nodes import kept_off, name_of
 from pods_case import COMPLETED, HOSTS, INTERRUPTED, NAME, on_pods
 
 OTHER_BITS = 4  # exit code of an agent
@@ -232,7 +233,7 @@ class kubectl(played_kubectl.played_kubectl):
 
     def on_delete(self, words, given):
         answer = super().on_delete(words, given)
-        self.cluster.api.collect_garbage()
+        self.cluster.api.space.collect_garbage()
         return answer
 
     def pods_of(self, selector):
@@ -330,14 +331,14 @@ class is_run_through_kubectl(on_pods):
 class refuses(on_pods):
     def test_a_node_that_would_compute_other_bits_and_has_a_pod_made_elsewhere(self):
         spec = self.unhurried_spec()
-        other = self.cluster.free_hosts[2]  # behind those of the control pod and of the first host
-        self.cluster.of_node[other] = other_isa(self.program)
+        self.cluster.nodes.variables[2] = other_isa(self.program)  # behind those of the control pod and of the first host
+        other = name_of(2)
         self.start(spec)
         refused, successor = (f"{NAME}-hosts-1-{number}" for number in (1, 2))
         wait_until(lambda: successor in self.made_pods(), "another pod is made")
         [refused_pod] = [one for one in self.cluster.pods if one.name == refused]
-        self.assertEqual((refused_pod.host, refused_pod.exit_codes[0]), (other, OTHER_BITS), refused_pod.said())
-        self.assertEqual(small_cluster.nodes_kept_off(self.cluster.objects["Pod", successor]), [other])
+        self.assertEqual((refused_pod.node, refused_pod.exit_codes[0]), (2, OTHER_BITS), refused_pod.said())
+        self.assertEqual(kept_off(self.cluster.objects["Pod", successor]), [other])
         reason = f"made pod {successor}: node {other}, on which {refused} is, would compute other bits"
         wait_until(lambda: reason in self.control.said(), "it says why")
         told = self.wait_until_trains()
