@@ -410,5 +410,25 @@ TEST_F(pod_plan_test, makes_no_more_than_a_hundred_at_once_and_fifty_a_second) {
   EXPECT_EQ(make_all(), 100U);
 }
 
+TEST_F(pod_plan_test, makes_another_pod_that_keeps_off_a_node_which_computes_other_bits) {
+  hosts.reset(); // the job waits for it
+  count = 1;
+  list({pod(0, 1)});
+  ASSERT_THAT(next(), IsEmpty());
+  plan.on_news(changed(pod(0, 1), [](auto& one) {
+    one.node = "node7";
+    one.has_other_bits = true;
+    one.runs = false;
+  }));
+  ASSERT_THAT(next(), ElementsAre("+0-2"));
+  EXPECT_EQ(why(), "node node7, on which job-hosts-0-1 is, would compute other bits than the job began with");
+  EXPECT_THAT(std::get<create_pod>(actions.front()).keep_off, ElementsAre("node7"));
+  make(changed(pod(0, 2), [](auto& one) { one.node = "node8"; }));
+  EXPECT_THAT(next(), ElementsAre("-u0-1"));
+  count = 2;
+  ASSERT_THAT(next(), ElementsAre("+1-1"));
+  EXPECT_THAT(std::get<create_pod>(actions.front()).keep_off, ElementsAre("node7")) << "so do all later ones";
+}
+
 } // namespace
 } // namespace dlrun::kubernetes
