@@ -48,7 +48,7 @@ std::optional<std::uint32_t> eviction_budget::next(const std::map<std::string, p
   else if (!calm_since_)
     calm_since_ = now;
   const bool may_go = calm_since_ && now - *calm_since_ >= rules_.calm_for;
-  const auto stay = hosts ? run - (may_go && run > 0 ? 1 : 0) : 0;
+  const auto stay = hosts ? run - (may_go && run > 0 ? 1U : 0U) : 0U;
   if (now < not_before_ || told_ == stay) return std::nullopt;
   return stay;
 }
