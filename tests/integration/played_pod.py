@@ -45,7 +45,7 @@ class pod:
         self.log = cluster.folder / f"{self.name}.log"
         self.exit_codes, self.phase, self.is_deleted, self.is_replaced = [], "Running", False, False
         self.restarts, self.container, self.lock = 0, None, threading.Lock()
-        self.ended_by = None  # as Kubernetes names it, of its container
+        self.ended_by = None  # reason and exit code, as Kubernetes tells them of its container
         self.make_folder()
         self.tell({"running": {}})
         self.thread = threading.Thread(target=self.keep_running, daemon=True)
@@ -55,7 +55,7 @@ class pod:
         """As its kubelet does. @param state of its container"""
         container = {"name": "dlrun", "restartCount": self.restarts, "state": state}
         if self.ended_by:
-            container["lastState"] = {"terminated": {"reason": self.ended_by, "exitCode": self.exit_codes[-1]}}
+            container["lastState"] = {"terminated": dict(zip(("reason", "exitCode"), self.ended_by))}
         self.object["status"] = {"phase": self.phase, "podIP": self.cluster.hosts.address(self.host), "containerStatuses": [container]}
         if self.is_evicted:
             self.object["status"]["reason"] = "Evicted"
@@ -207,10 +207,10 @@ class pod:
                 return int(child)
         return None
 
-    def kill_container(self, reason="Error", which=signal.SIGKILL):
-        """As when its memory is used up ("OOMKilled"): the end of the first process ends all."""
-        self.ended_by = reason
-        os.kill(wait_until(self.main_process, f"{self.name} runs"), which)
+    def kill_container(self, reason="Error", code=137):
+        """As when its memory is used up ("OOMKilled"): SIGKILL to the first process ends all. @param reason, code: what is told"""
+        self.ended_by = reason, code
+        os.kill(wait_until(self.main_process, f"{self.name} runs"), signal.SIGKILL)
 
     def delete(self):
         """As `kubectl delete`. Returns when nothing of it runs."""
