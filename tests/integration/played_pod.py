@@ -43,7 +43,7 @@ class pod:
         self.log = cluster.folder / f"{self.name}.log"
         self.exit_codes, self.phase, self.is_deleted, self.is_replaced = [], "Running", False, False
         self.restarts, self.container, self.lock = 0, None, threading.Lock()
-        self.ended_by = None  # as Kubernetes names it, of its container
+        self.ended_by = None  # reason and exit code, as Kubernetes tells them of its container
         self.make_folder()
         self.tell({"running": {}})
         self.thread = threading.Thread(target=self.keep_running, daemon=True)
@@ -53,7 +53,8 @@ class pod:
         """As its kubelet does. @param state of its container"""
         container = {"name": "dlrun", "restartCount": self.restarts, "state": state}
         if self.exit_codes:
-            container["lastState"] = {"terminated": {"reason": self.ended_by or "Error", "exitCode": self.exit_codes[-1]}}
+            reason, code = self.ended_by or ("Error", self.exit_codes[-1])
+            container["lastState"] = {"terminated": {"reason": reason, "exitCode": code}}
         self.object["status"] = {"phase": self.phase, "podIP": self.cluster.hosts.address(self.host), "containerStatuses": [container]}
         if self.is_evicted:
             self.object["status"]["reason"] = "Evicted"
@@ -183,10 +184,10 @@ class pod:
                 return int(child)
         return None
 
-    def kill_container(self, reason="Error", which=signal.SIGKILL):
-        """As when its memory is used up ("OOMKilled"): the end of the first process ends all."""
-        self.ended_by = reason
-        os.kill(wait_until(self.main_process, f"{self.name} runs"), which)
+    def kill_container(self, reason="Error", code=137):
+        """As when its memory is used up ("OOMKilled"): SIGKILL to the first process ends all. @param reason, code: what is told"""
+        self.ended_by = reason, code
+        os.kill(wait_until(self.main_process, f"{self.name} runs"), signal.SIGKILL)
 
     def delete(self):
         """As `kubectl delete`. Returns when nothing of it runs."""
