@@ -125,9 +125,10 @@ std::string pod_plan::why_given_up(const pod_record& pod, slot_state& state, con
     return fmt::format("node {}, on which {} is, would compute other bits than the job began with", pod.node,
                        pod.name);
   if (is_out_of_memory_again(pod) && (host != nullptr || !pod.runs)) return why_more_memory(pod, state);
-  if (host == nullptr || has(planted_bug::trust_phase)) return "";
-  if (pod.is_held_back && pod.restarts >= rules_.restarts_max)
+  if (has(planted_bug::trust_phase)) return "";
+  if (pod.is_held_back && pod.restarts >= rules_.restarts_max) // also while the job waits for it
     return fmt::format("the container of {} was started {} times in vain", pod.name, pod.restarts + 1);
+  if (host == nullptr) return "";
   if (state.joined != pod.uid && !has(planted_bug::no_start)) return ""; // it is on its way
   if (!state.out_since) state.out_since = now;
   const bool is_restarted = (!pod.runs || pod.restarts > state.restarts) && !has(planted_bug::no_restart);

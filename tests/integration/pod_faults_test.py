@@ -27,7 +27,7 @@ class bears_faults(bench_case):
         self.expect_borne([["killed"], ["failed"], ["oom"], ["oom_twice"], ["role"]])
 
     def test_of_a_container_that_ends_whenever_it_is_started(self):
-        self.expect_borne([["looping"]], durability={"log": "every_step", "replicas": 1})
+        self.expect_borne([["looping"], ["looping", "control_node_gone"]], durability={"log": "every_step", "replicas": 1})
 
     def test_of_pods(self):
         self.expect_borne([["deleted"], ["evicted"], ["no_room"], ["pending"], ["image"]], image_late=True)

@@ -251,6 +251,18 @@ TEST_F(pod_plan_test, gives_a_pod_up_whose_container_never_runs_for_long) {
   EXPECT_THAT(why(), HasSubstr("5 times in vain"));
 }
 
+/// A root that waits for all its hosts would wait for ever.
+TEST_F(pod_plan_test, gives_such_a_pod_up_too_while_the_job_waits_for_its_pods) {
+  hosts.reset();
+  list({changed(pod(0, 1), [](auto& one) {
+    one.is_held_back = true;
+    one.runs = false;
+    one.restarts = 4;
+  })});
+  EXPECT_THAT(next(), ElementsAre("+0-2"));
+  EXPECT_THAT(why(), HasSubstr("5 times in vain"));
+}
+
 constexpr std::uint64_t one_gib = std::uint64_t{1} << 30;
 
 /// Of a pod of 4 GiB, whose container was killed for memory, and waits or runs again.
