@@ -11,7 +11,8 @@ import kubernetes_schemas
 import small_data
 import yaml
 from bench_case import bench_case, main
-from small_cluster import expanded, read_manifests
+from played_pod import expanded
+from small_cluster import read_manifests
 
 COMPLETED, BAD_USAGE = 0, 2
 IMAGE = "registry.example.com/dlrun:0.2.0"
@@ -382,7 +383,7 @@ class refuses(writes_manifests):
     def test_jobs_that_cannot_run_on_pods(self):
         for changes, word in (({"cluster": {"placement": "threads"}}, "cluster.placement"), ({"durability": {"log": "off"}}, "durability.log"),
                               ({"cluster": {"device": "cuda"}}, "cluster.device"),
-                              ({"train": {**self.spec()["train"], "precision": "tf32"}}, "train.precision"),
+                              ({"train": {**self.spec()["train"], "precision": "tf32"}, "cluster": {"device": "auto"}}, "train.precision"),
                               ({"data": {"train": {**self.data, "records": "train-images"}}}, "data.train.records"),
                               ({"data": {"train": {**self.data, "records": "../train-images"}}}, "data.train.records")):
             job = small_data.write_spec(self.bench.folder / "no.yaml", self.spec() | changes)
