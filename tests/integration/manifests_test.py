@@ -11,7 +11,8 @@ import kubernetes_schemas
 import small_data
 import yaml
 from bench_case import bench_case, main
-from small_cluster import expanded, read_manifests
+from played_pod import expanded
+from small_cluster import read_manifests
 
 COMPLETED, BAD_USAGE = 0, 2
 IMAGE = "registry.example.com/dlrun:0.2.0"
