@@ -23,8 +23,17 @@ protected:
 
   void look() {
     for (auto& one : cluster.news()) pods.on_news(std::move(one));
-    if (has_begun) pods.hosts_are(cluster.sights());
+    if (has_begun) pods.hosts_are(sights());
     pods.pass();
+  }
+  /// As of a job with copies: what is there is nowhere else while another host is away.
+  host_sights sights() const {
+    auto all = cluster.sights();
+    const auto there =
+        std::ranges::count(all, host_standing::there, [](const auto& one) { return one.second.standing; });
+    for (auto& [slot, host] : all)
+      host.is_only_place = host.standing == host_standing::there && there < cluster.wanted;
+    return all;
   }
   void run_for(std::chrono::milliseconds time) {
     for (const auto end = cluster.now + time; cluster.now < end; cluster.pass(100ms)) look();

@@ -98,7 +98,7 @@ base::http_answer played_cluster::make(const std::string& body) {
   ++created;
   auto made = read_pod(asked).value();
   const auto left = nodes_left(nodes, made.keeps_off);
-  if (!left.empty()) made.node = left[below(left.size())];
+  if (!left.empty()) made.node = left[left.size() == 1 ? 0 : below(left.size())];
   pods[made.uid] = {.told = made, .runs_at = now + std::chrono::milliseconds{100 + below(start_max_ms)}};
   tell(made);
   return {201, asked.dump()};
