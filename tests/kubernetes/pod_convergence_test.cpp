@@ -240,7 +240,9 @@ TEST(pod_convergence, each_rule_that_is_broken_on_purpose_is_found) {
       {"no_restart", planted_bug::no_restart},       {"forget_nodes", planted_bug::forget_nodes}};
   for (const auto& [name, bug] : bugs) {
     std::string wrong;
-    for (std::uint64_t seed = 0; seed < seeds_of_bugs + seeds_with_nodes && wrong.empty(); ++seed) {
+    // Only there do nodes differ.
+    const auto first = bug == planted_bug::forget_nodes ? seeds_of_bugs : 0;
+    for (auto seed = first; seed < first + seeds_of_bugs && wrong.empty(); ++seed) {
       wrong = scenario{seed, bug}.run();
       if (!wrong.empty()) fmt::print("{}: seed {}: {}\n", name, seed, wrong);
     }
