@@ -90,7 +90,7 @@ int main(int argc, char** argv) {
   if (size < 1 || !(seconds > 0)) give_up("BATCH and SECONDS are numbers above 0");
   const problem given{name, size};
   auto* const cuda = or_give_up(kernels::cuda::load_module(argv[1]));
-  auto device = or_give_up(cuda->open(0));
+  auto device = or_give_up(cuda->open(0, kernels::cuda::precision::fp32));
   const auto properties = device->properties();
   const auto computer = engine::make_cuda_computer(given.model(), 1, std::move(device));
   or_give_up(computer->read({0}, given.parameters()));

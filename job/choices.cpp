@@ -93,6 +93,11 @@ log_format log_format_of(const spec::JobSpec& spec) {
   return choose<log_format>("observability.log_format", spec.observability().log_format(), words);
 }
 
+precision precision_of(const spec::JobSpec& spec) {
+  constexpr std::array<std::string_view, 2> words{"fp32", "tf32"};
+  return choose<precision>("train.precision", spec.train().precision(), words);
+}
+
 std::optional<gelu_approximation> approximation_of(const spec::Gelu& gelu) {
   constexpr std::array<std::string_view, 2> words{"none", "tanh"};
   return find<gelu_approximation>(gelu.approximate(), words);

@@ -58,6 +58,10 @@ log_format log_format_of(const spec::JobSpec& spec);
 
 // Of the model and its training.
 
+/// `train.precision`: how GPUs compute products of matrices and convolutions.
+enum class precision : std::uint8_t { fp32, tf32 };
+precision precision_of(const spec::JobSpec& spec);
+
 /// `gelu.approximate`. Nothing for another word, which the layer itself refuses.
 enum class gelu_approximation : std::uint8_t { none, tanh };
 std::optional<gelu_approximation> approximation_of(const spec::Gelu& gelu);

@@ -256,6 +256,16 @@ void check_gpus(const spec::JobSpec& spec, const source_map& sources, problem_li
   }
 }
 
+/// Processors compute in single precision alone.
+void check_precision(const spec::JobSpec& spec, const source_map& sources, problem_list& problems) {
+  const std::string path = "train.precision";
+  if (problems.reported(path) || precision_of(spec) == precision::fp32) return;
+  if (device_of(spec) == device::cpu)
+    problems.add(sources.find(path), path,
+                 "tf32 is a precision of GPUs, and with cluster.device: cpu none is used; leave this out, or "
+                 "set cluster.device: cuda");
+}
+
 /// What is evaluated on the way needs records for it, and snapshots to read it from.
 void check_evaluation(const spec::JobSpec& spec, const source_map& sources, problem_list& problems) {
   const auto& train = spec.train();
@@ -304,6 +314,7 @@ void check_together(const spec::JobSpec& spec, const source_map& sources, proble
   check_replicas(spec, sources, problems);
   check_worker_bounds(spec, sources, problems);
   check_gpus(spec, sources, problems);
+  check_precision(spec, sources, problems);
 }
 
 /// Words that their keys do not have: of each, or of the section around it, a problem was told.

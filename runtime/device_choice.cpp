@@ -3,6 +3,7 @@
 #include "job/choices.hpp"
 #include "kernels/cuda/module.hpp"
 
+#include <cstdlib>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <numeric>
@@ -14,6 +15,14 @@ using kernels::cuda::compute_capability_min;
 using kernels::cuda::device_properties;
 
 tl::unexpected<error> refused(std::string why) { return fail(error_code::bad_usage, std::move(why)); }
+
+kernels::cuda::precision arithmetic_of(const spec::JobSpec& spec) {
+  switch (job::precision_of(spec)) {
+  case job::precision::fp32: break;
+  case job::precision::tf32: return kernels::cuda::precision::tf32;
+  }
+  return kernels::cuda::precision::fp32;
+}
 
 /// Of both the bits are the same.
 bool computes_as(const device_properties& one, const device_properties& other) {
@@ -50,11 +59,26 @@ result<found_gpus> find_gpus(const spec::JobSpec& spec) {
   const auto& first = (*there)[static_cast<std::size_t>(numbers->front())];
   auto text = fmt::format("{} {}, {} ({})", numbers->size() == 1 ? "GPU" : "GPUs", fmt::join(*numbers, ", "),
                           first.name, first.libraries);
-  return found_gpus{{*module, std::move(*numbers)}, std::move(text)};
+  return found_gpus{{*module, std::move(*numbers), arithmetic_of(spec)}, std::move(text)};
+}
+
+/// This is the only place that reads the variable.
+result<void> check_environment(const spec::JobSpec& spec) {
+  const char* const set = std::getenv("NVIDIA_TF32_OVERRIDE");
+  return check_override(spec, set == nullptr ? "" : set);
+}
+
+/// What is to be changed in a job that needs GPUs so that it does not; nothing where it does not.
+std::vector<std::string_view> needs_of_gpus(const spec::JobSpec& spec) {
+  std::vector<std::string_view> changes;
+  if (job::device_of(spec) == job::device::cuda) changes.emplace_back("set cluster.device: cpu");
+  if (spec.cluster().gpus_size() > 0) changes.emplace_back("leave cluster.gpus out");
+  if (job::precision_of(spec) != job::precision::fp32) changes.emplace_back("set train.precision: fp32");
+  return changes;
 }
 
 /// What is wrong, with what can be done about it in the job.
-tl::unexpected<error> without_gpus(const error& why, const char* way_out) {
+tl::unexpected<error> without_gpus(const error& why, std::string_view way_out) {
   return fail(why.code, fmt::format("{}; or {}", why.message, way_out));
 }
 
@@ -80,17 +104,26 @@ result<std::vector<int>> choose_gpus(const spec::JobSpec& spec, const std::vecto
   return chosen;
 }
 
+result<void> check_override(const spec::JobSpec& spec, std::string_view override) {
+  if (override.empty() || (override != "0") == (job::precision_of(spec) == job::precision::tf32)) return {};
+  return refused(
+      fmt::format("the environment has NVIDIA_TF32_OVERRIDE={}, with which GPUs {}compute in TF32, "
+                  "and train.precision is {}: unset it",
+                  override, override == "0" ? "do not " : "", kernels::cuda::name_of(arithmetic_of(spec))));
+}
+
 result<engine::gpu_set> open_gpus(const spec::JobSpec& spec) {
   if (job::device_of(spec) != job::device::cuda) return engine::gpu_set{};
+  if (auto fine = check_environment(spec); !fine) return tl::unexpected(fine.error());
   auto found = find_gpus(spec);
   if (!found) return tl::unexpected(found.error());
   return std::move(found->gpus);
 }
 
-result<engine::gpu_set> open_gpu(int number) {
+result<engine::gpu_set> open_gpu(const spec::JobSpec& spec, int number) {
   const auto module = kernels::cuda::load_module(kernels::cuda::module_path());
   if (!module) return tl::unexpected(module.error());
-  return engine::gpu_set{*module, {number}};
+  return engine::gpu_set{*module, {number}, arithmetic_of(spec)};
 }
 
 result<std::optional<device_choice>> settle_device(prepared_job& job) {
@@ -98,10 +131,12 @@ result<std::optional<device_choice>> settle_device(prepared_job& job) {
   if (job::device_of(job.spec) == job::device::cpu) return std::nullopt;
   auto found = find_gpus(job.spec);
   const bool is_auto = job::device_of(job.spec) == job::device::automatic;
-  if (!found && !is_auto) return without_gpus(found.error(), "set cluster.device: cpu");
-  // Who names GPUs wants them.
-  if (!found && cluster.gpus_size() > 0) return without_gpus(found.error(), "leave cluster.gpus out");
-  if (found) job.gpus = std::move(found->gpus);
+  if (const auto needs = needs_of_gpus(job.spec); !found && !needs.empty())
+    return without_gpus(found.error(), fmt::format("{}", fmt::join(needs, " and ")));
+  if (found) {
+    if (auto fine = check_environment(job.spec); !fine) return tl::unexpected(fine.error());
+    job.gpus = std::move(found->gpus);
+  }
   if (!is_auto) return std::nullopt;
   device_choice choice{found ? "cuda" : "cpu", found ? found->text : found.error().message};
   cluster.set_device(choice.device);

@@ -7,6 +7,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace dlrun::runtime {
@@ -23,17 +24,23 @@ struct device_choice {
 result<std::vector<int>> choose_gpus(const spec::JobSpec& spec,
                                      const std::vector<kernels::cuda::device_properties>& there);
 
+/// Pure: whether GPUs would compute in train.precision, whatever `override` says: the value of
+/// NVIDIA_TF32_OVERRIDE, by which NVIDIA's libraries leave TF32 out or take it unasked; "" where it
+/// is not set. @returns bad_usage where they would not.
+result<void> check_override(const spec::JobSpec& spec, std::string_view override);
+
 /// Opens the GPUs of this host for the workers of a job; none for cluster.device: cpu. @returns as
-/// kernels::cuda::load_module(), device_module::devices() and choose_gpus().
+/// kernels::cuda::load_module(), device_module::devices(), choose_gpus() and check_override().
 result<engine::gpu_set> open_gpus(const spec::JobSpec& spec);
 
 /// Opens the GPU that a worker's process was given. Touches no other GPU, which may have failed.
 /// @returns as kernels::cuda::load_module()
-result<engine::gpu_set> open_gpu(int number);
+result<engine::gpu_set> open_gpu(const spec::JobSpec& spec, int number);
 
 /// For a run that begins: decides what `cluster.device: auto` becomes, writes that into the
 /// specification, and fills in the GPUs of the job. @returns the decision, or nothing when the job
-/// names its device; errors as open_gpus().
+/// names its device; errors as open_gpus(), with what in the job would let it run without GPUs:
+/// also for auto, where there are none and cluster.gpus or train.precision needs them.
 result<std::optional<device_choice>> settle_device(prepared_job& job);
 
 /// For a run that is resumed, whose device is settled. @returns as open_gpus().

@@ -107,7 +107,7 @@ make_job(const bootstrap::Bootstrap& message, const role_options& options,
   if (options.weights_fd >= 0)
     arguments.initial_weights = std::make_shared<const base::unique_fd>(options.weights_fd);
   if (message.has_gpu()) {
-    auto gpus = open_gpu(static_cast<int>(message.gpu()));
+    auto gpus = open_gpu(arguments.spec, static_cast<int>(message.gpu()));
     if (!gpus) return tl::unexpected(gpus.error());
     arguments.gpus = std::move(*gpus);
   }

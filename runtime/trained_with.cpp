@@ -11,9 +11,11 @@
 namespace dlrun::runtime {
 namespace {
 
-/// A run of a version that had no cluster.device was trained on processors.
+/// A run of a version that had no cluster.device was trained on processors; one that had no
+/// train.precision, in single precision.
 void settle_unknown_device(spec::JobSpec& spec) {
   if (job::device_of(spec) == job::device::automatic) spec.mutable_cluster()->set_device("cpu");
+  if (!spec.train().has_precision()) spec.mutable_train()->set_precision("fp32");
 }
 
 /// Only of the newest revision may the file say something else, and only in keys that change no

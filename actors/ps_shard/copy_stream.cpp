@@ -1,5 +1,7 @@
 #include "actors/ps_shard/copy_stream.hpp"
 
+#include "actors/ps_shard/time_to_keep.hpp"
+
 #include <algorithm>
 #include <functional>
 #include <utility>
@@ -110,6 +112,7 @@ void copy_stream::begin(protocol::time_point now) {
   failed_.reset();
   snapshot_.reset();
   then_.reset();
+  to_keep_ = {};
   heard_ = now;
 }
 
@@ -119,6 +122,7 @@ bool copy_stream::on_standing(const protocol::copy_standing& standing, protocol:
       !is_sound(standing))
     return false;
   if (standing.taken > taken_ || number_ == standing.taken) heard_ = now;
+  to_keep_ = time_to_keep(standing.record_bytes, standing.snapshot_bytes);
   taken_ = standing.taken;
   if (!then_) then_ = standing;
   if (!standing.failure.empty() && !failed_) failed_ = now;
@@ -127,7 +131,7 @@ bool copy_stream::on_standing(const protocol::copy_standing& standing, protocol:
 
 bool copy_stream::is_stuck(protocol::time_point now) const {
   if (failed_) return now - *failed_ >= patience;
-  return runs() && taken_ < number_ && now - heard_ >= silence_max;
+  return runs() && taken_ < number_ && now - heard_ >= silence_max + to_keep_;
 }
 
 std::optional<copy_item> copy_stream::next(const own_store& mine) {

@@ -32,7 +32,8 @@ public:
   static constexpr std::uint64_t parts_on_the_way_max = 16;
   /// A stream that has failed is begun anew after so long.
   static constexpr auto patience = std::chrono::seconds(1);
-  /// And one without an answer, in which time a part gets over any link that one can train over.
+  /// And one without an answer, in which time a part gets over any link that one can train over;
+  /// after time_to_keep() more of what the keeper has in hand.
   static constexpr auto silence_max = std::chrono::seconds(2);
 
   explicit copy_stream(protocol::planted_bug bug = protocol::planted_bug::none)
@@ -71,6 +72,7 @@ private:
   std::uint64_t taken_ = 0;
   std::optional<protocol::time_point> failed_{};
   protocol::time_point heard_{};
+  protocol::duration to_keep_{};                  ///< what was in the keeper's hand when it answered
   std::optional<copy_item> snapshot_{};           ///< that is being sent
   std::optional<protocol::copy_standing> then_{}; ///< how the copy stands when all but that is taken
 };

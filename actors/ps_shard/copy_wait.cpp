@@ -1,5 +1,7 @@
 #include "actors/ps_shard/copy_wait.hpp"
 
+#include "actors/ps_shard/time_to_keep.hpp"
+
 #include <tuple>
 
 namespace dlrun::ps_shard {
@@ -38,6 +40,11 @@ void copy_wait::on_standing(const copy_standing& said, protocol::time_point now)
   if (!has_more_log && !has_more_snapshots) return;
   either_.note(said, now);
   ++news_;
+}
+
+bool copy_wait::is_too_long(protocol::time_point now) const {
+  const auto more = time_to_keep(log_.furthest.record_bytes, snapshots_.furthest.snapshot_bytes);
+  return log_.is_late(now, more) || snapshots_.is_late(now, more) || either_.is_late(now, more);
 }
 
 void copy_wait::on_tick(const awaited_parts& waits, protocol::time_point now) {

@@ -20,11 +20,8 @@ struct awaited_parts {
 /// snapshots count each for itself: a disk on which no snapshot has room may have some for records.
 class copy_wait {
 public:
-  /// A copy that is waited for and gets no further for so long is given up.
+  /// A copy that is waited for and gets no further for so long, and time_to_keep(), is given up.
   static constexpr auto silence_max = std::chrono::seconds(3);
-  /// A snapshot that has come is synced and read back before the copy says that it has it: it may
-  /// take that much longer for each so many bytes.
-  static constexpr std::uint64_t snapshot_bytes_a_second_min = std::uint64_t{20} << 20;
   /// Longer between two ticks: this process was stopped, and heard nothing for that reason.
   static constexpr auto own_pause_min = std::chrono::milliseconds(500);
 
@@ -34,10 +31,7 @@ public:
   void on_tick(const awaited_parts& waits, protocol::time_point now);
   /// How often it has got further.
   std::uint64_t news() const { return news_; }
-  bool is_too_long(protocol::time_point now) const {
-    return log_.is_late(now, {}) || snapshots_.is_late(now, time_to_keep()) ||
-           either_.is_late(now, time_to_keep());
-  }
+  bool is_too_long(protocol::time_point now) const;
 
 private:
   struct waiting {
@@ -50,9 +44,6 @@ private:
       return since && now - *since > silence_max + more;
     }
   };
-  protocol::duration time_to_keep() const {
-    return std::chrono::milliseconds(snapshots_.furthest.snapshot_bytes * 1000 / snapshot_bytes_a_second_min);
-  }
 
   std::uint64_t news_ = 0;
   waiting log_;

@@ -176,7 +176,7 @@ void measure_launches(bench& b) {
 
 int main() {
   cuda_module module;
-  const auto opened = value_of(module.open(0));
+  const auto opened = value_of(module.open(0, precision::fp32));
   bench b(*opened);
   fmt::print("{{\"device\": \"{}\", \"libraries\": \"{}\"}}\n", opened->properties().name,
              opened->properties().libraries);

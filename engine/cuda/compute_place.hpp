@@ -16,17 +16,19 @@ struct compute_place {
   int threads = 1;                              ///< OpenMP threads a microbatch, as for make_computer()
   kernels::cuda::device_module* cuda = nullptr; ///< outlives the computer; null: the processor
   int gpu = 0;                                  ///< its number there
+  kernels::cuda::precision arithmetic = kernels::cuda::precision::fp32; ///< of the GPU
 };
 
 /// The GPUs that the workers of a job use; none: they compute on the processor.
 struct gpu_set {
   kernels::cuda::device_module* cuda = nullptr; ///< outlives the computers; null: none
   std::vector<int> numbers{};                   ///< not empty where there are some
+  kernels::cuda::precision arithmetic = kernels::cuda::precision::fp32;
 
   /// Worker i gets number i, from the start again after the last.
   compute_place place_of(worker_id worker, int threads) const {
     if (cuda == nullptr) return {.threads = threads};
-    return {threads, cuda, numbers.at(worker.value % numbers.size())};
+    return {threads, cuda, numbers.at(worker.value % numbers.size()), arithmetic};
   }
 };
 

@@ -1,6 +1,7 @@
 #include "engine/cuda/cuda_computer.hpp"
 
 #include "engine/cuda/device_backend.hpp"
+#include "engine/cuda/memory_shortage.hpp"
 #include "engine/fingerprint.hpp"
 #include "engine/network.hpp"
 
@@ -35,13 +36,17 @@ public:
     }
     const auto memory = on_.allocate(floats * sizeof(float));
     if (!memory) return tl::unexpected(memory.error());
+    bytes_ += floats * sizeof(float);
     return static_cast<float*>(*memory);
   }
+  /// Of all vectors so far.
+  std::size_t bytes() const { return bytes_; }
   void give_back(std::size_t floats, float* memory) { free_.emplace(floats, memory); }
 
 private:
   cuda::device& on_;
   std::multimap<std::size_t, float*> free_;
+  std::size_t bytes_ = 0;
 };
 
 class device_vector final : public computer_vector {
@@ -67,15 +72,15 @@ public:
   cuda_computer(std::shared_ptr<const model> model, int threads, std::unique_ptr<cuda::device> device)
       : model_{std::move(model)}
       , device_{std::move(device)}
-      , fingerprint_{fmt::format("{} | {}", device_fingerprint(device_->properties()),
-                                 processor_fingerprint(threads))}
+      , fingerprint_{fmt::format("{} | {}", device_fingerprint(*device_), processor_fingerprint(threads))}
+      , free_before_{device_->free_bytes()}
       , vectors_{*device_}
       , parameters_{*device_}
       , network_{model_, make_backend(threads)} {}
 
   result<std::unique_ptr<computer_vector>> make_vector(std::size_t floats) override {
     const auto memory = vectors_.take(floats);
-    if (!memory) return tl::unexpected(memory.error());
+    if (!memory) return tl::unexpected(explained(memory.error(), floats * sizeof(float)));
     return std::make_unique<device_vector>(vectors_, floats, *memory);
   }
 
@@ -100,7 +105,8 @@ public:
   }
 
   result<void> read(version_id, std::span<const float> parameters) override {
-    if (auto room = parameters_.resize(parameters.size()); !room) return room;
+    if (auto room = parameters_.resize(parameters.size()); !room)
+      return tl::unexpected(explained(room.error(), parameters.size_bytes()));
     device_->upload(lane::compute, parameters.data(), parameters_.data(), parameters.size_bytes());
     return {};
   }
@@ -114,22 +120,38 @@ public:
       tell(first_final);
       lane_ = lane::compute;
     };
-    return network_.forward_backward(parameters(), batch, key, floats_of(gradient),
-                                     tell ? beside : network::progress{});
+    return explained(network_.forward_backward(parameters(), batch, key, floats_of(gradient),
+                                               tell ? beside : network::progress{}),
+                     batch.size, pass_kind::forward_and_back);
   }
 
   result<void> evaluate(const batch& batch, std::span<float> metrics) override {
-    return network_.evaluate(parameters(), batch, metrics);
+    return explained(network_.evaluate(parameters(), batch, metrics), batch.size, pass_kind::forward);
   }
 
   result<void> predict(std::span<const float> records, std::int64_t size, std::span<float> outputs) override {
-    return network_.predict(parameters(), records, size, outputs);
+    return explained(network_.predict(parameters(), records, size, outputs), size, pass_kind::forward);
   }
 
   std::string fingerprint() const override { return fingerprint_; }
   std::vector<std::string> host_layers() const override { return backend_->host_layers(); }
 
 private:
+  /// What there is and was, `more` bytes of vectors that were to come beside.
+  memory_account account(std::size_t more) const {
+    return {.vectors = parameters_.bytes() + vectors_.bytes() + more,
+            .libraries = device_->library_bytes(),
+            .free = free_before_};
+  }
+  /// An error of a pass, of memory with what the pass needs.
+  result<void> explained(result<void> done, std::int64_t records, pass_kind kind) const {
+    if (done || done.error().code != error_code::limit_exceeded) return done;
+    return tl::unexpected(explain_pass(done.error(), account(0), model_, records, kind));
+  }
+  /// An error of a vector.
+  error explained(const error& why, std::size_t bytes) const {
+    return why.code == error_code::limit_exceeded ? explain_vectors(why, account(bytes)) : why;
+  }
   std::unique_ptr<backend> make_backend(int threads) {
     auto made = std::make_unique<device_backend>(model_, threads, *device_);
     backend_ = made.get();
@@ -140,6 +162,7 @@ private:
   std::shared_ptr<const model> model_;
   std::unique_ptr<cuda::device> device_; ///< outlives all that follows
   std::string fingerprint_;
+  std::size_t free_before_; ///< of the device, in bytes, before anything of this
   vector_memory vectors_;
   device_array<float> parameters_;
   device_backend* backend_ = nullptr; ///< the network's
@@ -154,9 +177,10 @@ std::unique_ptr<computer> make_cuda_computer(std::shared_ptr<const model> model,
   return std::make_unique<cuda_computer>(std::move(model), threads, std::move(device));
 }
 
-std::string device_fingerprint(const cuda::device_properties& device) {
-  return fmt::format("{}, {} multiprocessors | {} | fp32", device.name, device.multiprocessors,
-                     device.libraries);
+std::string device_fingerprint(const cuda::device& device) {
+  const auto what = device.properties();
+  return fmt::format("{}, {} multiprocessors | {} | {}", what.name, what.multiprocessors, what.libraries,
+                     name_of(device.arithmetic()));
 }
 
 } // namespace dlrun::engine

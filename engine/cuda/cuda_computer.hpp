@@ -15,6 +15,6 @@ std::unique_ptr<computer> make_cuda_computer(std::shared_ptr<const model> model,
                                              std::unique_ptr<kernels::cuda::device> device);
 
 /// What the bits of a device's arithmetic depend on, on one line.
-std::string device_fingerprint(const kernels::cuda::device_properties& device);
+std::string device_fingerprint(const kernels::cuda::device& device);
 
 } // namespace dlrun::engine

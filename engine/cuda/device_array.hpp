@@ -41,6 +41,7 @@ public:
     return {};
   }
   Value* data() const { return data_; }
+  std::size_t bytes() const { return data_ == nullptr ? 0 : capacity_ * sizeof(Value); }
 
 private:
   void release() {

@@ -37,6 +37,9 @@ public:
   /// it.
   result<void> finish(const progress& tell) override;
 
+  /// Of the device, for activations and their gradients.
+  std::size_t activation_bytes() const { return activations_.bytes(); }
+
   /// Layers that the host computes, since the device does not know them.
   const std::vector<std::string>& host_layers() const { return host_layers_; }
 

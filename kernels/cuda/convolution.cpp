@@ -16,12 +16,12 @@ std::int64_t weight_count(const cpu::convolution_geometry& g) {
 
 } // namespace
 
-result<std::unique_ptr<convolutions>> convolutions::make(std::int64_t workspace_max) {
+result<std::unique_ptr<convolutions>> convolutions::make(std::int64_t workspace_max, precision arithmetic) {
   cudnnHandle_t handle = nullptr;
   const auto status = cudnnCreate(&handle);
   if (status != CUDNN_STATUS_SUCCESS)
     return fail(error_code::system, fmt::format("cuDNN does not start: {}", cudnnGetErrorString(status)));
-  return std::unique_ptr<convolutions>(new convolutions(handle, workspace_max));
+  return std::unique_ptr<convolutions>(new convolutions(handle, workspace_max, arithmetic));
 }
 
 convolutions::~convolutions() {
@@ -46,7 +46,7 @@ result<const convolution_plan*> convolutions::plan_for(const convolution& what) 
                   g.flat,
                   alignment};
   if (const auto kept = plans_.find(sizes); kept != plans_.end()) return &kept->second;
-  auto made = convolution_plan::make(handle_, what, alignment, workspace_max_);
+  auto made = convolution_plan::make(plan_device{handle_}, what, arithmetic_, alignment, workspace_max_);
   if (!made) return tl::unexpected(made.error());
   return &plans_.emplace(sizes, std::move(*made)).first->second;
 }

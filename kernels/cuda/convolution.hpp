@@ -14,7 +14,7 @@ namespace dlrun::kernels::cuda {
 class convolutions {
 public:
   /// What a convolution may need to compute in: more is faster for large ones.
-  static result<std::unique_ptr<convolutions>> make(std::int64_t workspace_max);
+  static result<std::unique_ptr<convolutions>> make(std::int64_t workspace_max, precision arithmetic);
   ~convolutions();
   convolutions(const convolutions&) = delete;
   convolutions& operator=(const convolutions&) = delete;
@@ -25,13 +25,15 @@ public:
 private:
   using key = std::array<std::int64_t, 13>;
 
-  convolutions(cudnnHandle_t handle, std::int64_t workspace_max)
+  convolutions(cudnnHandle_t handle, std::int64_t workspace_max, precision arithmetic)
       : handle_(handle)
-      , workspace_max_(workspace_max) {}
+      , workspace_max_(workspace_max)
+      , arithmetic_(arithmetic) {}
   result<const convolution_plan*> plan_for(const convolution& what);
 
   cudnnHandle_t handle_;
   std::int64_t workspace_max_;
+  precision arithmetic_;
   std::map<key, convolution_plan> plans_;
 };
 

@@ -87,7 +87,7 @@ operation_names names_of(pass which) {
 }
 
 /// Tensors, geometry, operation and, last, the graph of that one operation.
-std::vector<cudnn_descriptor> make_graph(cudnnHandle_t handle, const convolution& what,
+std::vector<cudnn_descriptor> make_graph(const plan_device& on, const convolution& what,
                                          std::int64_t alignment) {
   const auto& g = what.geometry;
   const auto names = names_of(what.which);
@@ -106,7 +106,7 @@ std::vector<cudnn_descriptor> make_graph(cudnnHandle_t handle, const convolution
   operation.set(names.beta, CUDNN_TYPE_FLOAT, 0.0F);
   operation.finalize();
   cudnn_descriptor graph(CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR);
-  graph.set(CUDNN_ATTR_OPERATIONGRAPH_HANDLE, CUDNN_TYPE_HANDLE, handle);
+  on.name_in_graph(graph);
   graph.set(CUDNN_ATTR_OPERATIONGRAPH_OPS, operation);
   graph.finalize();
   made.push_back(std::move(operation));
@@ -115,10 +115,12 @@ std::vector<cudnn_descriptor> make_graph(cudnnHandle_t handle, const convolution
 }
 
 /// cuDNN's suggestions for a graph, best first.
-std::vector<cudnn_descriptor> suggestions(const cudnn_descriptor& graph, cudnnBackendHeurMode_t mode) {
+std::vector<cudnn_descriptor> suggestions(const plan_device& on, const cudnn_descriptor& graph,
+                                          cudnnBackendHeurMode_t mode) {
   cudnn_descriptor asked(CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR);
   asked.set(CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, graph);
   asked.set(CUDNN_ATTR_ENGINEHEUR_MODE, CUDNN_TYPE_HEUR_MODE, mode);
+  on.name_in_question(asked);
   asked.finalize();
   const auto count = asked.count(CUDNN_ATTR_ENGINEHEUR_RESULTS, CUDNN_TYPE_BACKEND_DESCRIPTOR);
   std::vector<cudnn_descriptor> found;
@@ -128,28 +130,46 @@ std::vector<cudnn_descriptor> suggestions(const cudnn_descriptor& graph, cudnnBa
   return found;
 }
 
-/// Whether its numbers are single precision throughout, summed in a fixed order by code that is
-/// there.
-bool acceptable(const cudnn_descriptor& suggestion) {
+/// What a suggestion computes with.
+std::optional<cudnn_descriptor> engine_of(const cudnn_descriptor& suggestion) {
   std::vector<cudnn_descriptor> engine;
   engine.emplace_back(CUDNN_BACKEND_ENGINE_DESCRIPTOR);
-  if (suggestion.get(CUDNN_ATTR_ENGINECFG_ENGINE, engine) != 1) return false;
-  const auto numeric = engine[0].get<cudnnBackendNumericalNote_t>(
-      CUDNN_ATTR_ENGINE_NUMERICAL_NOTE, CUDNN_TYPE_NUMERICAL_NOTE, CUDNN_NUMERICAL_NOTE_TYPE_COUNT);
-  for (const auto bad :
-       {CUDNN_NUMERICAL_NOTE_TENSOR_CORE, CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS,
-        CUDNN_NUMERICAL_NOTE_REDUCED_PRECISION_REDUCTION, CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC})
-    if (std::ranges::find(numeric, bad) != numeric.end()) return false;
-  const auto behaviour = engine[0].get<cudnnBackendBehaviorNote_t>(
-      CUDNN_ATTR_ENGINE_BEHAVIOR_NOTE, CUDNN_TYPE_BEHAVIOR_NOTE, CUDNN_BEHAVIOR_NOTE_TYPE_COUNT);
+  if (suggestion.get(CUDNN_ATTR_ENGINECFG_ENGINE, engine) != 1) return std::nullopt;
+  return std::move(engine[0]);
+}
+
+std::vector<cudnnBackendNumericalNote_t> numerical_notes_of(const cudnn_descriptor& engine) {
+  return engine.get<cudnnBackendNumericalNote_t>(CUDNN_ATTR_ENGINE_NUMERICAL_NOTE, CUDNN_TYPE_NUMERICAL_NOTE,
+                                                 CUDNN_NUMERICAL_NOTE_TYPE_COUNT);
+}
+
+std::vector<cudnnBackendBehaviorNote_t> behaviour_notes_of(const cudnn_descriptor& engine) {
+  return engine.get<cudnnBackendBehaviorNote_t>(CUDNN_ATTR_ENGINE_BEHAVIOR_NOTE, CUDNN_TYPE_BEHAVIOR_NOTE,
+                                                CUDNN_BEHAVIOR_NOTE_TYPE_COUNT);
+}
+
+/// Whether it computes in no less than this precision, and sums in a fixed order by code that is
+/// there. DOWN_CONVERT_INPUTS is to 16 bits; TF32 is TENSOR_CORE alone.
+bool acceptable(const cudnn_descriptor& suggestion, precision arithmetic) {
+  const auto engine = engine_of(suggestion);
+  if (!engine) return false;
+  const auto numeric = numerical_notes_of(*engine);
+  const auto has = [&](cudnnBackendNumericalNote_t note) {
+    return std::ranges::find(numeric, note) != numeric.end();
+  };
+  if (arithmetic == precision::fp32 && has(CUDNN_NUMERICAL_NOTE_TENSOR_CORE)) return false;
+  if (has(CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS) || has(CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC) ||
+      has(CUDNN_NUMERICAL_NOTE_REDUCED_PRECISION_REDUCTION))
+    return false;
+  const auto behaviour = behaviour_notes_of(*engine);
   return std::ranges::find(behaviour, CUDNN_BEHAVIOR_NOTE_RUNTIME_COMPILATION) == behaviour.end();
 }
 
 /// A plan of a suggestion, or none where cuDNN cannot do what it suggests or needs too much room.
-std::optional<cudnn_descriptor> try_suggestion(cudnnHandle_t handle, const cudnn_descriptor& suggestion,
+std::optional<cudnn_descriptor> try_suggestion(const plan_device& on, const cudnn_descriptor& suggestion,
                                                std::int64_t workspace_max) {
   cudnn_descriptor plan(CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR);
-  plan.set(CUDNN_ATTR_EXECUTION_PLAN_HANDLE, CUDNN_TYPE_HANDLE, handle);
+  on.name_in_plan(plan);
   plan.set(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, suggestion);
   plan.finalize();
   const auto room = plan.get<std::int64_t>(CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE, CUDNN_TYPE_INT64, 1);
@@ -171,16 +191,17 @@ std::string describe(const convolution& what) {
 convolution_plan::convolution_plan(cudnn_descriptor plan)
     : plan_(std::move(plan)) {}
 
-result<convolution_plan> convolution_plan::make(cudnnHandle_t handle, const convolution& what,
-                                                std::int64_t alignment, std::int64_t workspace_max) {
-  auto graph = make_graph(handle, what, alignment);
+result<convolution_plan> convolution_plan::make(const plan_device& on, const convolution& what,
+                                                precision arithmetic, std::int64_t alignment,
+                                                std::int64_t workspace_max) {
+  auto graph = make_graph(on, what, alignment);
   const auto status = graph.back().status();
   if (status != CUDNN_STATUS_SUCCESS)
     return fail(error_code::system, fmt::format("{}: cuDNN says {}", describe(what), cudnn_text(status)));
   for (const auto mode : {CUDNN_HEUR_MODE_A, CUDNN_HEUR_MODE_FALLBACK})
-    for (auto& suggestion : suggestions(graph.back(), mode)) {
-      if (!acceptable(suggestion)) continue;
-      auto plan = try_suggestion(handle, suggestion, workspace_max);
+    for (auto& suggestion : suggestions(on, graph.back(), mode)) {
+      if (!acceptable(suggestion, arithmetic)) continue;
+      auto plan = try_suggestion(on, suggestion, workspace_max);
       if (!plan) continue;
       convolution_plan made(std::move(*plan));
       made.workspace_ = static_cast<std::size_t>(
@@ -189,10 +210,32 @@ result<convolution_plan> convolution_plan::make(cudnnHandle_t handle, const conv
       made.graph_.push_back(std::move(suggestion));
       return made;
     }
-  return fail(
-      error_code::system,
-      fmt::format("{}: cuDNN {} has no way to compute it in single precision with sums of a fixed order",
-                  describe(what), cudnnGetVersion()));
+  return fail(error_code::system,
+              fmt::format("{}: cuDNN {} has no way to compute it in {} with sums of a fixed order",
+                          describe(what), cudnnGetVersion(), name_of(arithmetic)));
+}
+
+std::vector<cudnnBackendNumericalNote_t> convolution_plan::numerical_notes() const {
+  const auto engine = engine_of(graph_.back());
+  return engine ? numerical_notes_of(*engine) : std::vector<cudnnBackendNumericalNote_t>{};
+}
+
+std::vector<cudnnBackendBehaviorNote_t> convolution_plan::behaviour_notes() const {
+  const auto engine = engine_of(graph_.back());
+  return engine ? behaviour_notes_of(*engine) : std::vector<cudnnBackendBehaviorNote_t>{};
+}
+
+std::array<std::vector<std::int64_t>, 3> convolution_plan::strides() const {
+  std::array<std::vector<std::int64_t>, 3> found;
+  for (std::size_t i = 0; i < found.size(); ++i)
+    found.at(i) = graph_.at(i).get<std::int64_t>(CUDNN_ATTR_TENSOR_STRIDES, CUDNN_TYPE_INT64, 4);
+  return found;
+}
+
+std::string convolution_plan::text() const {
+  const auto size = plan_.count(CUDNN_ATTR_EXECUTION_PLAN_JSON_REPRESENTATION, CUDNN_TYPE_CHAR);
+  const auto letters = plan_.get<char>(CUDNN_ATTR_EXECUTION_PLAN_JSON_REPRESENTATION, CUDNN_TYPE_CHAR, size);
+  return {letters.begin(), letters.end()};
 }
 
 result<void> convolution_plan::run(cudnnHandle_t handle, const convolution& what, void* workspace) const {

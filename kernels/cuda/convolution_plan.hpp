@@ -2,30 +2,45 @@
 #pragma once
 
 #include "kernels/cuda/cudnn_descriptor.hpp"
+#include "kernels/cuda/device_api.hpp"
+#include "kernels/cuda/plan_device.hpp"
 #include "kernels/cuda/steps.hpp"
 
+#include <array>
 #include <cstdint>
 #include <dlrun/error.hpp>
+#include <string>
 #include <vector>
 
 namespace dlrun::kernels::cuda {
 
 /// One pass for fixed sizes. The first of cuDNN's suggestions, best first, that
-/// - computes in single precision throughout: no tensor core, no inputs rounded to TF32,
-/// - sums in a fixed order,
+/// - computes in the precision that is wanted: with fp32 on no tensor core, since these round what
+/// is single precision to TF32; with neither from inputs that are made 16 bits, which have another
+/// range,
+/// - sums in single precision, in a fixed order,
 /// - needs no compiler at run time, and no more room to compute in than is allowed. A function of
 /// cuDNN's version, the device, the sizes, the alignment and that room, never of timing.
 class convolution_plan {
 public:
   /// `what` says sizes alone; its pointers will be aligned to `alignment` bytes. @returns system
   /// when no suggestion does.
-  static result<convolution_plan> make(cudnnHandle_t handle, const convolution& what, std::int64_t alignment,
-                                       std::int64_t workspace_max);
+  static result<convolution_plan> make(const plan_device& on, const convolution& what, precision arithmetic,
+                                       std::int64_t alignment, std::int64_t workspace_max);
 
   /// Bytes that run() needs beside the tensors.
   std::size_t workspace() const { return workspace_; }
 
-  /// Puts it into the stream of `handle`.
+  /// What cuDNN says of its numbers, and of what it needs.
+  std::vector<cudnnBackendNumericalNote_t> numerical_notes() const;
+  std::vector<cudnnBackendBehaviorNote_t> behaviour_notes() const;
+  /// Of x, w and y, as cuDNN has them: from one to the next record (or output channel), channel,
+  /// row, column.
+  std::array<std::vector<std::int64_t>, 3> strides() const;
+  /// All of it, as JSON: two plans that are written alike compute alike.
+  std::string text() const;
+
+  /// Puts it into the stream of `handle`, for which it was made.
   result<void> run(cudnnHandle_t handle, const convolution& what, void* workspace) const;
 
 private:

@@ -32,12 +32,14 @@ cudaEvent_t raw(const event& at) { return static_cast<const cuda_event&>(at).raw
 
 } // namespace
 
-cuda_device::cuda_device(int number, device_properties properties)
+cuda_device::cuda_device(int number, device_properties properties, precision arithmetic)
     : number_(number)
-    , properties_(std::move(properties)) {}
+    , properties_(std::move(properties))
+    , arithmetic_(arithmetic) {}
 
-result<std::unique_ptr<device>> cuda_device::open(int number, device_properties properties) {
-  std::unique_ptr<cuda_device> opened(new cuda_device(number, std::move(properties)));
+result<std::unique_ptr<device>> cuda_device::open(int number, device_properties properties,
+                                                  precision arithmetic) {
+  std::unique_ptr<cuda_device> opened(new cuda_device(number, std::move(properties), arithmetic));
   const auto started = opened->start();
   if (!started)
     return fail(started.error().code, fmt::format("GPU {} ({}) cannot be opened: {}", number,
@@ -52,11 +54,11 @@ result<void> cuda_device::start() {
     if (!made) return tl::unexpected(made.error());
     one.lane = std::move(*made);
   }
-  auto products_made = products::make();
+  auto products_made = products::make(arithmetic_);
   if (!products_made) return tl::unexpected(products_made.error());
   products_ = std::move(*products_made);
   auto convolutions_made =
-      convolutions::make(static_cast<std::int64_t>(properties_.memory_bytes / workspace_share));
+      convolutions::make(static_cast<std::int64_t>(properties_.memory_bytes / workspace_share), arithmetic_);
   if (!convolutions_made) return tl::unexpected(convolutions_made.error());
   convolutions_ = std::move(*convolutions_made);
   return {};
@@ -75,7 +77,8 @@ void cuda_device::note(cudaError_t code, std::string_view doing) {
 
 void cuda_device::note(const result<void>& done) {
   if (done || failed_) return;
-  failed_ = error{error_code::system,
+  const bool memory = done.error().code == error_code::limit_exceeded;
+  failed_ = error{memory ? error_code::limit_exceeded : error_code::system,
                   fmt::format("GPU {} ({}) failed: {}", number_, properties_.name, done.error().message)};
 }
 
@@ -83,6 +86,13 @@ std::size_t cuda_device::free_bytes() const {
   std::size_t free = 0, total = 0;
   if (cudaSetDevice(number_) != cudaSuccess || cudaMemGetInfo(&free, &total) != cudaSuccess) return 0;
   return free;
+}
+
+std::size_t cuda_device::library_bytes() const {
+  std::size_t sum = 0;
+  for (const auto& one : queues_)
+    sum += one.for_products.wanted() + one.for_convolutions.wanted() + one.scratch.wanted();
+  return sum;
 }
 
 // ---- memory

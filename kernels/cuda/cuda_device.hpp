@@ -18,11 +18,13 @@ namespace dlrun::kernels::cuda {
 class cuda_device final : public device {
 public:
   /// @returns system, or limit_exceeded where others have the memory that libraries need to start.
-  static result<std::unique_ptr<device>> open(int number, device_properties properties);
+  static result<std::unique_ptr<device>> open(int number, device_properties properties, precision arithmetic);
   ~cuda_device() override;
 
   device_properties properties() const override { return properties_; }
+  precision arithmetic() const override { return arithmetic_; }
   std::size_t free_bytes() const override;
+  std::size_t library_bytes() const override;
 
   result<void*> allocate(std::size_t bytes) override;
   void release(void* memory) override;
@@ -46,7 +48,7 @@ private:
     workspace for_products, for_convolutions, scratch;
   };
 
-  cuda_device(int number, device_properties properties);
+  cuda_device(int number, device_properties properties, precision arithmetic);
   result<void> start();
   queue_state& state(lane on) { return queues_.at(static_cast<std::size_t>(on)); }
   /// Makes the device the current one. @returns whether it is still of use.
@@ -58,6 +60,7 @@ private:
 
   int number_;
   device_properties properties_;
+  precision arithmetic_;
   std::array<queue_state, 2> queues_;
   std::unique_ptr<products> products_;
   std::unique_ptr<convolutions> convolutions_;

@@ -84,7 +84,7 @@ result<std::vector<device_properties>> cuda_module::devices() const {
 }
 
 /// Nothing is asked of the other GPUs, which may have failed.
-result<std::unique_ptr<device>> cuda_module::open(int number) {
+result<std::unique_ptr<device>> cuda_module::open(int number, precision arithmetic) {
   const auto count = count_devices();
   if (!count) return tl::unexpected(count.error());
   if (number < 0 || number >= *count)
@@ -97,7 +97,7 @@ result<std::unique_ptr<device>> cuda_module::open(int number) {
                 fmt::format("GPU {} ({}) has compute capability {}.{}: dlrun needs 8.0 or more", number,
                             properties->name, properties->compute_capability / 10,
                             properties->compute_capability % 10));
-  return cuda_device::open(number, std::move(*properties));
+  return cuda_device::open(number, std::move(*properties), arithmetic);
 }
 
 } // namespace dlrun::kernels::cuda

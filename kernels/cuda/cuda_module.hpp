@@ -9,7 +9,7 @@ namespace dlrun::kernels::cuda {
 class cuda_module final : public device_module {
 public:
   result<std::vector<device_properties>> devices() const override;
-  result<std::unique_ptr<device>> open(int number) override;
+  result<std::unique_ptr<device>> open(int number, precision arithmetic) override;
 };
 
 /// Why there is no device: `problem` is what CUDA says (the number of an error and its text), the

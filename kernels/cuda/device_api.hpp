@@ -8,6 +8,7 @@
 #include <dlrun/error.hpp>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace dlrun::kernels::cuda {
@@ -23,6 +24,13 @@ struct device_properties {
   std::size_t memory_bytes = 0;
   std::string libraries; ///< with versions, e.g. "CUDA 13.0, cuDNN 9.13.1, cuBLASLt 13.1.0"
 };
+
+/// How products of matrices and convolutions of floats are computed. All else is fp32 always.
+enum class precision : std::uint8_t {
+  fp32, ///< single precision throughout
+  tf32  ///< factors are rounded to 10 bits of mantissa, on tensor cores; sums are single precision
+};
+constexpr std::string_view name_of(precision one) { return one == precision::tf32 ? "tf32" : "fp32"; }
 
 /// A queue of a device: what is asked of it happens in its order.
 enum class lane : std::uint8_t {
@@ -52,8 +60,12 @@ public:
   device& operator=(const device&) = delete;
 
   virtual device_properties properties() const = 0;
+  /// As it was opened.
+  virtual precision arithmetic() const = 0;
   /// Bytes that nobody has.
   virtual std::size_t free_bytes() const = 0;
+  /// Bytes that steps so far have wanted to compute in, beside what is allocated here.
+  virtual std::size_t library_bytes() const = 0;
 
   // ---- memory
 
@@ -81,7 +93,8 @@ public:
   virtual void record(lane on, event& at) = 0;
   /// What comes into the lane from now on waits for what `at` was when this is called.
   virtual void wait(lane on, event& at) = 0;
-  /// Waits for that moment. @returns system when the device failed, or nothing moved for 10 s.
+  /// Waits for that moment. @returns system when the device failed, or nothing moved for 10 s;
+  /// limit_exceeded when a step found no memory to compute in.
   virtual result<void> finish(event& at) = 0;
   /// Waits for all that is in the lane. As finish(event).
   virtual result<void> finish(lane on) = 0;
@@ -100,7 +113,7 @@ public:
   virtual result<std::vector<device_properties>> devices() const = 0;
   /// @returns bad_usage for a device that is not there or too old (below 8.0), limit_exceeded or
   /// system otherwise.
-  virtual result<std::unique_ptr<device>> open(int number) = 0;
+  virtual result<std::unique_ptr<device>> open(int number, precision arithmetic) = 0;
 };
 
 /// Entry point of a module, of this name: its devices, or null when `build` is not the build that

@@ -69,8 +69,9 @@ struct products::plan {
   plan(const plan&) = delete;
   plan& operator=(const plan&) = delete;
 
-  cublasStatus_t describe_operation(const product& what, std::uint32_t alignment) {
-    auto status = cublasLtMatmulDescCreate(&operation, CUBLAS_COMPUTE_32F, CUDA_R_32F);
+  cublasStatus_t describe_operation(const product& what, std::uint32_t alignment, precision arithmetic) {
+    const auto compute = arithmetic == precision::tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F;
+    auto status = cublasLtMatmulDescCreate(&operation, compute, CUDA_R_32F);
     const auto set = cublasLtMatmulDescSetAttribute;
     put(status, set, operation, CUBLASLT_MATMUL_DESC_TRANSA, what.transpose_b ? CUBLAS_OP_T : CUBLAS_OP_N);
     put(status, set, operation, CUBLASLT_MATMUL_DESC_TRANSB, what.transpose_a ? CUBLAS_OP_T : CUBLAS_OP_N);
@@ -108,17 +109,18 @@ struct products::plan {
   }
 };
 
-result<std::unique_ptr<products>> products::make() {
+result<std::unique_ptr<products>> products::make(precision arithmetic) {
   cublasLtHandle_t handle = nullptr;
   const auto status = cublasLtCreate(&handle);
   if (status != CUBLAS_STATUS_SUCCESS)
     return fail(error_code::system,
                 fmt::format("cuBLASLt does not start: {}", cublasLtGetStatusString(status)));
-  return std::unique_ptr<products>(new products(handle));
+  return std::unique_ptr<products>(new products(handle, arithmetic));
 }
 
-products::products(cublasLtHandle_t handle)
-    : handle_(handle) {}
+products::products(cublasLtHandle_t handle, precision arithmetic)
+    : handle_(handle)
+    , arithmetic_(arithmetic) {}
 
 products::~products() {
   plans_.clear();
@@ -131,7 +133,7 @@ result<products::plan*> products::plan_for(const product& what) {
       plans_[{what.m, what.n, what.k, what.transpose_a, what.transpose_b, what.row != nullptr, alignment}];
   if (kept) return kept.get();
   auto made = std::make_unique<plan>();
-  auto status = made->describe_operation(what, alignment);
+  auto status = made->describe_operation(what, alignment, arithmetic_);
   if (status == CUBLAS_STATUS_SUCCESS) status = made->describe_layouts(what);
   if (status == CUBLAS_STATUS_SUCCESS) status = made->choose(handle_, alignment);
   if (const auto done = lt_call(status, what); !done) return tl::unexpected(done.error());

@@ -12,13 +12,13 @@
 
 namespace dlrun::kernels::cuda {
 
-/// Runs product steps, in single precision throughout (no TF32). What computes a product is
+/// Runs product steps, without TF32 where fp32 is wanted. What computes a product is
 /// cuBLASLt's first suggestion among those that sum in a fixed order, for a workspace of a fixed
 /// size: a function of the version, the device, the sizes and whether pointers are aligned to 16
 /// bytes, never of timing. Of the device that is current when it is made.
 class products {
 public:
-  static result<std::unique_ptr<products>> make();
+  static result<std::unique_ptr<products>> make(precision arithmetic);
   ~products();
   products(const products&) = delete;
   products& operator=(const products&) = delete;
@@ -30,10 +30,11 @@ private:
   struct plan;
   using key = std::array<std::int64_t, 7>;
 
-  explicit products(cublasLtHandle_t handle);
+  products(cublasLtHandle_t handle, precision arithmetic);
   result<plan*> plan_for(const product& what);
 
   cublasLtHandle_t handle_;
+  precision arithmetic_;
   std::map<key, std::unique_ptr<plan>> plans_;
 };
 

@@ -11,6 +11,7 @@ workspace::~workspace() { static_cast<void>(cudaFree(memory_)); }
 result<void*> workspace::room(cudaStream_t of, std::size_t bytes) {
   if (bytes == 0) return nullptr;
   if (bytes <= size_) return memory_;
+  wanted_ = bytes;
   const auto used = cuda_call(cudaStreamSynchronize(of), "what was to be computed before");
   if (!used) return tl::unexpected(used.error());
   size_ = 0;

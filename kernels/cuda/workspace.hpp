@@ -19,10 +19,12 @@ public:
   /// At least `bytes`, aligned to 256; null for 0. Of the device that is current when it grows, for
   /// which it waits until the stream is empty. @returns limit_exceeded when there is no more.
   result<void*> room(cudaStream_t of, std::size_t bytes);
+  /// The most that it was asked for.
+  std::size_t wanted() const { return wanted_; }
 
 private:
   void* memory_ = nullptr;
-  std::size_t size_ = 0;
+  std::size_t size_ = 0, wanted_ = 0;
 };
 
 } // namespace dlrun::kernels::cuda

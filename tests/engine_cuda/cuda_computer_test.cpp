@@ -5,6 +5,7 @@
 
 #include <dlrun/layer.hpp>
 #include <numeric>
+#include <regex>
 
 namespace dlrun::engine {
 namespace {
@@ -262,6 +263,10 @@ TEST_F(cuda_computer_test, the_fingerprint_names_the_device_and_the_processor) {
   EXPECT_THAT(one->fingerprint(), HasSubstr("stand-in"));
   EXPECT_THAT(one->fingerprint(), HasSubstr("fp32"));
   EXPECT_THAT(one->fingerprint(), HasSubstr(make_computer(small, 1)->fingerprint()));
+  stand_in_settings settings;
+  settings.arithmetic = kernels::cuda::precision::tf32;
+  EXPECT_EQ(make(small, settings)->fingerprint(),
+            std::regex_replace(one->fingerprint(), std::regex{"fp32"}, "tf32"));
 }
 
 } // namespace

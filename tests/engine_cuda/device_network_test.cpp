@@ -42,12 +42,13 @@ computed all_of(computer& on, const model& m, const random_problem& p) {
   return made;
 }
 
-void expect_near(const std::vector<float>& a, const std::vector<float>& b, const char* what) {
+void expect_near(const std::vector<float>& a, const std::vector<float>& b, const char* what,
+                 float tolerance = 2e-5F) {
   ASSERT_EQ(a.size(), b.size());
   float largest = 0;
   for (const float one : b) largest = std::max(largest, std::abs(one));
   for (std::size_t i = 0; i < a.size(); ++i)
-    ASSERT_NEAR(a[i], b[i], 2e-5F * std::max(1e-3F, largest)) << what << "[" << i << "]";
+    ASSERT_NEAR(a[i], b[i], tolerance * std::max(1e-3F, largest)) << what << "[" << i << "]";
 }
 
 class device_network : public ::testing::TestWithParam<gradient_case> {};
@@ -83,6 +84,32 @@ TEST_P(device_network, gives_the_same_bits_in_any_order_of_threads_and_lanes) {
 
 INSTANTIATE_TEST_SUITE_P(of, device_network, ::testing::ValuesIn(testing::gradient_cases),
                          [](const auto& info) { return std::string(info.param.name); });
+
+/// Some factors of the small network need no rounding, but not all.
+TEST(device_network_in_tf32, has_bits_of_its_own_in_any_order_and_numbers_that_are_near) {
+  const auto m =
+      build_model("input: [3, 9, 9] layers { conv2d { out_channels: 4 kernel_size: 3 } } layers { relu {} } "
+                  "layers { flatten {} } layers { linear { out_features: 3 } }");
+  const random_problem p(*m, 5, 0);
+  const auto in_fp32 = all_of(*on_stand_in(m), *m, p);
+  stand_in_settings settings;
+  settings.arithmetic = kernels::cuda::precision::tf32;
+  const auto first = all_of(*on_stand_in(m, settings), *m, p);
+  EXPECT_NE(first.gradient, in_fp32.gradient);
+  EXPECT_NE(first.outputs, in_fp32.outputs);
+  // Half a unit of the 11th bit in each of two factors, over two layers there and back.
+  constexpr float of_tf32 = 5e-3F;
+  expect_near(first.gradient, in_fp32.gradient, "gradient", of_tf32);
+  expect_near(first.outputs, in_fp32.outputs, "outputs", of_tf32);
+  for (const std::uint64_t seed : {2, 3}) {
+    settings.order = thread_order::seeded;
+    settings.seed = seed;
+    const auto again = all_of(*on_stand_in(m, settings), *m, p);
+    EXPECT_EQ(again.gradient, first.gradient);
+    EXPECT_EQ(again.metrics, first.metrics);
+    EXPECT_EQ(again.outputs, first.outputs);
+  }
+}
 
 /// The losses, with what each takes.
 struct loss_case {

@@ -58,6 +58,16 @@ def _(at):
     return at.job(at.spec(), "cluster.device=gpu")
 
 
+@case("an unknown precision", "spec", "train.precision", "fp16", "fp32, tf32")
+def _(at):
+    return at.job(at.spec(), "train.precision=fp16")
+
+
+@case("a precision of GPUs for a job on processors", "spec", "train.precision", "with cluster.device: cpu none is used", "leave this out")
+def _(at):
+    return at.job(at.spec(), "train.precision=tf32")
+
+
 @case("a GPU that is not there", "folder", "; or leave cluster.gpus out")
 def _(at):
     return [command for command in at.job(at.spec(), "cluster.device=auto", "cluster.gpus=1023") if command[0] == "train"]

@@ -7,8 +7,10 @@ depend on the device is one here: the same bits with any number of workers, and 
 import json
 import os
 import pathlib
+import re
 import shutil
 import sys
+import unittest.mock
 
 import device_faults
 import dlrun_job
@@ -40,9 +42,10 @@ class device_case(bench_case):
     def use(self, name):
         os.environ[VARIABLE] = module(name)
 
-    def job(self, model="mlp_dropout", device="cuda", **options):
+    def job(self, model="mlp_dropout", device="cuda", precision="fp32", **options):
         spec = self.spec(model, **{"epochs": EPOCHS[model], **options})
         spec["cluster"]["device"] = device
+        spec["train"]["precision"] = precision
         spec["durability"] = {"log": "every_step"}
         return spec
 
@@ -83,6 +86,27 @@ class stand_in(device_case):
                 self.assertIn("device: cuda", pathlib.Path(job.run_dir, "spec.yaml").read_text())
                 job.resume(options=set_options("cluster.workers=1", "cluster.device=auto"))
                 self.expect_same(job.expect_complete(may_redo=True), model)
+
+    def test_tf32_has_bits_of_its_own_that_neither_workers_nor_kills_nor_a_resume_change(self):
+        reference = self.undisturbed(self.job("cnn_batch_norm", precision="tf32", workers=1, ps_shards=1))
+        self.assertTrue(reference["host"]["device"].endswith("| tf32"), reference["host"]["device"])
+        in_fp32 = self.reference("cnn_batch_norm")
+        self.assertNotEqual(reference["parameters_sha256"], in_fp32["parameters_sha256"])
+        self.assertAlmostEqual(reference["train_loss"], in_fp32["train_loss"], delta=0.02)
+        with self.bench.start(self.job("cnn_batch_norm", precision="tf32", workers=2)) as job:
+            with job.held_from_step(2, all_run):
+                job.kill_together([("worker", 1)])
+            reports = [job.expect_complete()]
+        with self.bench.start(self.job("cnn_batch_norm", precision="tf32", workers=2)) as job:
+            job.kill_everything_at_step(3)
+            code, _, complaint = job.ask("resume", *set_options("train.precision=fp32"))
+            self.assertEqual(code, BAD_USAGE, complaint)
+            self.assertIn("train.precision: tf32 -> fp32", complaint)
+            job.resume()
+            reports.append(job.expect_complete(may_redo=True))
+        for report in reports:
+            self.assertEqual(report["parameters_sha256"], reference["parameters_sha256"])
+            self.assertEqual(report["host"], reference["host"])
 
     def test_a_version_is_evaluated_on_the_same_device(self):
         spec = self.job(workers=2)
@@ -149,6 +173,21 @@ class failing_devices(device_case):
                     job.expect_nothing_left()
                 fault.unlink()
 
+
+    def test_a_microbatch_that_does_not_fit_is_told_with_one_that_does(self):
+        spec = device_faults.make_spec("cnn_batch_norm", self.data, workers=1)
+        spec["cluster"]["restart"] = {"intensity": 1, "period_s": 60}
+        spec["train"] |= {"microbatch_size": 200, "microbatches_per_step": 1}
+        self.devices.give("memory_bytes", 10_000_000, always=True)
+        with self.bench.start(spec) as job:
+            self.assertEqual(job.wait_end(), 1, job.output())
+            report = job.report()
+            self.assertEqual(report["parked_shards"], [])
+            found = re.search(r"A microbatch of 200 records needs .* would fit: set train\.microbatch_size: (\d+)", report["reason"])
+            self.assertIsNotNone(found, report["reason"])
+        spec["train"]["microbatch_size"] = int(found.group(1))
+        self.assertGreater(spec["train"]["microbatch_size"], 1)
+        self.bench.complete(spec)
 
     def test_one_that_fails_three_times_is_avoided_and_costs_no_bit(self):
         reference = self.undisturbed(device_faults.make_spec("mlp_dropout", self.data, workers=1))
@@ -218,6 +257,17 @@ class no_gpu(device_case):
         self.expect_refused(spec, "cluster.gpus: there is no GPU 7: the host has 2")
         self.use("absent")
         self.expect_refused(spec, "there is no CUDA module", "leave cluster.gpus out")
+
+    def test_tf32_is_refused_where_there_is_no_gpu(self):
+        self.use("fake_no_gpu")
+        self.expect_refused(self.job(device="auto", precision="tf32"), "has no GPU", "; or set train.precision: fp32")
+        self.expect_refused(self.job(precision="tf32"), "; or set cluster.device: cpu and set train.precision: fp32")
+        self.expect_refused(self.job(device="cpu", precision="tf32"), "train.precision: tf32 is a precision of GPUs")
+
+    def test_an_environment_that_overrides_the_precision_is_refused(self):
+        self.use("cuda_stand_in")
+        with unittest.mock.patch.dict(os.environ, NVIDIA_TF32_OVERRIDE="0"):
+            self.expect_refused(self.job(precision="tf32"), "NVIDIA_TF32_OVERRIDE=0", "unset it")
 
     def test_auto_is_the_processor_and_stays_so(self):
         self.use("fake_no_driver")

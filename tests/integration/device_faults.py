@@ -21,6 +21,7 @@ NUMBERS_MAX = {"no_memory_at": 8, "fails_at_step": 60, "hangs_at_step": 60}
 LAST_WORDS = {"no_memory_at": "memory", "fails_at_step": "the device failed: injected",
               "hangs_at_step": "the device gave no answer for 10 s"}
 DEVICE = tuple(NUMBERS_MAX)
+PRECISIONS = ("fp32", "tf32")
 KINDS = ("worker", "ps_shard", "coordinator", "ps_shard_and_workers", *DEVICE)
 
 
@@ -58,9 +59,10 @@ class stand_in_devices:
         return file
 
 
-def make_spec(model, train, workers):
+def make_spec(model, train, workers, precision="fp32"):
     spec = small_data.make_spec(model, train, epochs=LONGER * EPOCHS[model], workers=workers, ps_shards=PS_SHARDS)
     spec["cluster"]["device"] = "cuda"
+    spec["train"]["precision"] = precision
     spec["durability"] = {"log": "every_step"}
     return spec
 
@@ -93,13 +95,13 @@ def wait_until_told(job, kind, before):
         raise
 
 
-def run_with(bench, devices, data, model, workers, kinds, seed, reference):
+def run_with(bench, devices, data, model, workers, kinds, seed, reference, precision="fp32"):
     """One job in which these happen one after the other, from moments of the seed on. It must end with the parameters of
     `reference`, and with all records. @returns (ends of processes, the report). completed_early where it was over before all was done"""
     source, ends = random.Random(seed), 0
     devices.clear()
     moments = sorted(source.sample(range(1, int(reference["steps"] * KILLED_BEFORE)), len(kinds)))
-    with bench.start(make_spec(model, data, workers)) as job:
+    with bench.start(make_spec(model, data, workers, precision)) as job:
         for step, kind in zip(moments, kinds):
             with job.held_from_step(step, all_run):
                 before = told_of(job, kind)

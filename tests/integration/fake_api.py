@@ -1,71 +1,65 @@
 """An API server of Kubernetes for tests: as much of one as dlrun asks, over TLS, with the rights that Roles give.
 
-Objects are those of a test, (kind, name) -> object, of one namespace. What it is told of a Job it hands on, to whoever plays the
-Job's controller, and what of Pods, to whoever plays the kubelets. Objects whose owners are gone are deleted. Pods can be watched.
-Tokens expire, histories are compacted and streams are cut when a test says so, and requests are refused on order. What is not here:
-validation, admission, watches of other kinds.
+What it keeps is in api_objects. Of the objects of its first namespace a test is the owner, (kind, name) -> object, and may add to them
+behind this. What it is told of a Job it hands on, to whoever plays the Job's controller, and what of Pods, to whoever plays the kubelets.
+Tokens expire, histories are compacted, streams are cut or silent when a test says so, and requests are refused on order. What is not here:
+schemas, defaults, admission but quotas and limits, and what dlrun does not ask for.
+tests/kubernetes/fake_api_server runs it alone; tests/kubernetes/api_conformance holds it to what real servers do.
 """
 
 import contextlib
-import copy
 import http.server
 import json
 import re
+import secrets
 import socket
 import ssl
 import threading
-import time
 import urllib.parse
 
+from api_objects import KINDS, api_history, api_space, refusal
+
 NAMESPACE = "default"
-KINDS = {("batch", "jobs"): "Job", ("", "events"): "Event", ("", "pods"): "Pod", ("", "configmaps"): "ConfigMap"}
+ADMIN = None  # an account that may do everything
 REVIEWS = ("authorization.k8s.io", "selfsubjectaccessreviews")
-PATH = re.compile(r"/(?:api|apis/(?P<group>[^/]+))/v1(?:/namespaces/(?P<space>[^/]+))?/(?P<resource>[^/?]+)(?:/(?P<name>[^/?]+))?(?:\?(?P<query>.*))?$")
+PATH = re.compile(r"/(?:api|apis/(?P<group>[^/]+))/v1(?:/namespaces/(?P<space>[^/?]+)(?=/))?/(?P<resource>[^/?]+)(?:/(?P<name>[^/?]+))?"
+                  r"(?:/(?P<part>[^/?]+))?(?:\?(?P<query>.*))?$")
 VERBS = {"GET": "get", "POST": "create", "PATCH": "patch", "DELETE": "delete"}
-PAGE_MAX = 500
-STREAM_LOOK_S = 0.2
-MERGE_PATCH = "application/merge-patch+json"
 
 
-class refusal(Exception):
-    def __init__(self, code, message, reason="", headers=(), causes=()):
-        super().__init__(message)
-        self.code, self.headers = code, dict(headers)
-        self.status = {"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": code, "reason": reason, "message": message}
-        if causes:
-            self.status["details"] = {"causes": [{"reason": one} for one in causes]}
+class players:
+    """Those who play controllers and kubelets: nobody."""
 
+    def on_job(self, space, name):
+        """A Job was patched."""
 
-def merged(into, patch):
-    """RFC 7386."""
-    if not isinstance(patch, dict):
-        return patch
-    made = dict(into) if isinstance(into, dict) else {}
-    for key, value in patch.items():
-        if value is None:
-            made.pop(key, None)
-        else:
-            made[key] = merged(made.get(key), value)
-    return made
+    def on_pod(self, space, made):
+        """A Pod was made."""
+
+    def on_end(self, space, going):
+        """A Pod is to end. @returns whether somebody will tell when it has"""
+        return False
 
 
 class fake_api:
-    """@param listener a socket that listens; certificate, key: files of its server; objects: of the cluster; on_job: is told the name
-    of a Job that was patched; on_pod: is told a Pod that was made; on_end: is told a Pod that is to end, and says whether somebody will
-    tell when it has"""
+    """@param listener a socket that listens; certificate, key: files of its server; objects: of its first namespace"""
 
-    def __init__(self, listener, certificate, key, objects, on_job=lambda name: None, on_pod=lambda made: None, on_end=lambda going: False):
-        self.objects, self.on_job, self.on_pod, self.on_end = objects, on_job, on_pod, on_end
-        self.history, self.oldest = [], 0  # (version, type, Pod as it was then); all after the version `oldest`
-        self.created = {}  # (kind, name) -> time.time() of its POST
-        self.stream_number, self.is_stopped, self.connections = 0, False, []  # streams of older numbers end
-        self.tokens = {}  # token -> name of a service account
-        self.asked, self.orders, self.events = [], [], []  # "get jobs/x"; (pattern, refusal), each for one request; Events
-        self.version, self.lock = 0, threading.RLock()
-        self.changed = threading.Condition(self.lock)
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        context.load_cert_chain(certificate, key)
-        self.server = make_server(self, listener, context)
+    def __init__(self, listener, certificate, key, objects, played_by=None):
+        self.lock = threading.RLock()
+        self.history, self.played_by = api_history(self.lock), played_by or players()
+        self.space = api_space(NAMESPACE, self.history, objects, self.played_by)
+        self.spaces, self.namespaces = {NAMESPACE: self.space}, api_space("", self.history, {}, self.played_by)
+        self.namespaces.objects["Namespace", NAMESPACE] = {"kind": "Namespace", "metadata": {"name": NAMESPACE}}
+        self.objects, self.created, self.events = self.space.objects, self.space.created, self.space.events
+        self.tokens = {}  # token -> (namespace, name) of a service account, or ADMIN
+        self.asked, self.orders = [], []  # "get jobs/x"; [pattern, refusal, for how many requests]
+        self.is_stopped, self.connections = False, []
+        self.context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        self.context.load_cert_chain(certificate, key)
+        self.listen(listener)
+
+    def listen(self, listener):
+        self.server = make_server(self, listener, self.context)
         self.thread = threading.Thread(target=self.server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
 
     def __enter__(self):
@@ -81,23 +75,40 @@ class fake_api:
         for one in self.connections:
             with contextlib.suppress(OSError):
                 one.shutdown(socket.SHUT_RDWR)
-        self.cut_streams()
+        self.history.stop()
         if self.thread.is_alive():
             self.server.shutdown()
             self.thread.join()
         self.server.server_close()
 
+    def begin_again(self, listener):
+        """With all that it had."""
+        self.is_stopped, self.history.is_over = False, False
+        self.connections.clear()
+        self.listen(listener)
+        self.thread.start()
+
     def refuse_once(self, pattern, *refused, **how):
         """The next request that matches, as "patch jobs/x"."""
-        self.orders.append((re.compile(pattern), refusal(*refused, **how)))
+        self.refuse(pattern, refusal(*refused, **how))
+
+    def refuse(self, pattern, refused, times=1):
+        with self.lock:
+            self.orders.append([re.compile(pattern), refused, times])
+
+    def cut_streams(self):
+        self.history.cut()
+
+    def compact(self):
+        self.history.compact()
 
     # ---- one request
 
     def answer(self, method, path, headers, body):
-        """@returns code and object"""
+        """@returns code and object, or a generator of events"""
         found = PATH.match(path)
-        if not found:
-            raise refusal(404, f"the server could not find the requested resource {path}", "NotFound")
+        if not found or method not in VERBS:
+            raise refusal(404, "the server could not find the requested resource", "NotFound")
         group, resource, name = found["group"] or "", found["resource"], found["name"]
         query = dict(urllib.parse.parse_qsl(found["query"] or ""))
         verb = VERBS[method]
@@ -105,175 +116,100 @@ class fake_api:
             verb = "watch" if query.get("watch") == "true" else "list"
         with self.lock:
             self.asked.append(f"{verb} {resource}" + (f"/{name}" if name else ""))
-            for order in self.orders:
-                if order[0].search(self.asked[-1]):
-                    self.orders.remove(order)
-                    raise order[1]
-            account = self.tokens.get(headers.get("Authorization", "").removeprefix("Bearer "))
-            if account is None:
+            self.obey_orders()
+            token = headers.get("Authorization", "").removeprefix("Bearer ")
+            if token not in self.tokens:
                 raise refusal(401, "Unauthorized", "Unauthorized")
+            account = self.tokens[token]
             if (group, resource) == REVIEWS:
                 return 201, self.review(account, json.loads(body))
-            if found["space"] != NAMESPACE or not self.may(account, verb, group, resource, name):
-                raise refusal(403, f'{resource}.{group} "{name or ""}" is forbidden: User "system:serviceaccount:{NAMESPACE}:{account}" cannot '
-                              f'{verb} resource "{resource}" in API group "{group}" in the namespace "{found["space"]}"', "Forbidden")
-            if verb in ("list", "watch"):
-                return 200, getattr(self, f"on_{verb}")(KINDS[group, resource], query)
-            return getattr(self, f"on_{verb}")(KINDS[group, resource], name, headers, body)
+            self.expect_right(account, verb, group, resource, name, found["space"])
+            if (group, resource) not in KINDS:
+                raise refusal(404, "the server could not find the requested resource", "NotFound")
+            kind, space = KINDS[group, resource], self.space_of(found["space"], resource)
+            if found["part"]:
+                return self.answer_part(space, kind, name, found["part"])
+            return self.answer_in(space, kind, name, verb, query, headers, body)
 
-    # ---- lists and watches
+    def obey_orders(self):
+        for order in self.orders:
+            if order[0].search(self.asked[-1]):
+                order[2] -= 1
+                if order[2] <= 0:
+                    self.orders.remove(order)
+                raise order[1]
 
-    def chosen(self, query):
-        wanted = dict(pair.split("=") for pair in query["labelSelector"].split(",")).items()
-        return lambda one: wanted <= one["metadata"].get("labels", {}).items()
+    def space_of(self, name, resource):
+        if resource == "namespaces":
+            return self.namespaces
+        if name not in self.spaces:
+            raise refusal(404, f'namespaces "{name}" not found', "NotFound")
+        return self.spaces[name]
 
-    def on_list(self, kind, query):
-        """Pages are of what there is when they are asked for."""
-        fits, limit, first = self.chosen(query), min(PAGE_MAX, int(query["limit"])), int(query.get("continue", 0))
-        all_there = [one for (of, _), one in sorted(self.objects.items()) if of == kind and fits(one)]
-        rest = {"continue": str(first + limit)} if first + limit < len(all_there) else {}
-        return {"kind": f"{kind}List", "apiVersion": "v1", "metadata": {"resourceVersion": str(self.version)} | rest,
-                "items": copy.deepcopy(all_there[first:first + limit])}
-
-    def on_watch(self, kind, query):
-        """@returns a generator of events"""
-        assert kind == "Pod" and query["allowWatchBookmarks"] == "true" and 240 <= int(query["timeoutSeconds"]) <= 300, query
-        since = int(query["resourceVersion"])
-        if since < self.oldest:
-            raise refusal(410, f"too old resource version: {since} ({self.oldest})", "Expired")
-        return self.stream(since, self.chosen(query), self.stream_number, time.monotonic() + int(query["timeoutSeconds"]))
-
-    def stream(self, since, fits, number, until):
-        while time.monotonic() < until:
-            with self.changed:
-                if self.stream_number != number or self.is_stopped:
-                    return
-                if since < self.oldest:
-                    yield {"type": "ERROR", "object": refusal(410, "The resourceVersion for the provided watch is too old.", "Expired").status}
-                    return
-                new = [one for one in self.history if one[0] > since]
-                if not new:
-                    self.changed.wait(STREAM_LOOK_S)
-                    continue
-                since = self.version
-            for _, what, one in new:
-                if fits(one):
-                    yield {"type": what, "object": one}
-            yield {"type": "BOOKMARK", "object": {"kind": "Pod", "metadata": {"resourceVersion": str(since)}}}
-
-    def cut_streams(self):
-        with self.changed:
-            self.stream_number += 1
-            self.changed.notify_all()
-
-    def compact(self):
-        """What was before cannot be watched any more."""
-        with self.changed:
-            self.oldest, self.history = self.version + 1, []
-            self.version += 1
-            self.changed.notify_all()
-
-    def note(self, what, pod):
-        with self.changed:
-            self.give_version(pod)
-            self.history.append((self.version, what, copy.deepcopy(pod)))
-            self.changed.notify_all()
-
-    # ---- one object
-
-    def on_get(self, kind, name, _headers, _body):
-        return 200, self.there(kind, name)
-
-    def there(self, kind, name):
-        if (kind, name) not in self.objects:
-            raise refusal(404, f'{kind} "{name}" not found', "NotFound")
-        if "uid" not in self.objects[kind, name]["metadata"]:  # it was applied behind this
-            self.give_version(self.objects[kind, name])
-        return self.objects[kind, name]
-
-    def on_patch(self, kind, name, headers, body):
-        if headers.get("Content-Type") != MERGE_PATCH:
-            raise refusal(415, "the body of the request was in an unknown format", "UnsupportedMediaType")
-        before, patch = self.there(kind, name), json.loads(body)
-        wanted = patch.get("metadata", {}).get("resourceVersion")
-        if wanted is not None and wanted != before["metadata"].get("resourceVersion"):
-            raise refusal(409, f'Operation cannot be fulfilled on {kind} "{name}": the object has been modified', "Conflict")
-        before.update(merged(before, patch))  # the same object, which others have
-        self.give_version(before)
-        if kind == "Job":
-            self.on_job(name)
-        return 200, before
-
-    def on_create(self, kind, _name, _headers, body):
-        made = json.loads(body)
-        name = made["metadata"]["name"]
-        if (kind, name) in self.objects:
-            raise refusal(409, f'{kind} "{name}" already exists', "AlreadyExists")
-        self.created[kind, name] = time.time()
-        if kind == "Event":
-            self.events.append(made)
-        else:
-            self.objects[kind, name] = made
-        if kind != "Pod":
-            self.give_version(made)
+    def answer_in(self, space, kind, name, verb, query, headers, body):
+        if verb == "create":
+            made = space.create(kind, json.loads(body))
+            if kind == "Namespace":
+                self.open_namespace(made["metadata"]["name"])
             return 201, made
-        made["status"] = {"phase": "Pending"}
-        self.note("ADDED", made)
-        told = copy.deepcopy(made)
-        self.on_pod(made)
-        return 201, told
+        if verb == "patch":
+            return 200, space.patch(kind, name, headers.get("Content-Type"), body)
+        if verb == "delete":
+            if kind == "Namespace":
+                return 200, self.end_namespace(name)
+            return 200, space.delete(kind, name, json.loads(body or b"{}"))
+        return 200, space.there(kind, name) if verb == "get" else getattr(space, verb)(kind, query)
 
-    def on_delete(self, kind, name, _headers, body):
-        going, wanted = self.there(kind, name), json.loads(body)["preconditions"]["uid"]
-        if going["metadata"]["uid"] != wanted:
-            raise refusal(409, f"Precondition failed: UID in precondition: {wanted}, UID in object meta: {going['metadata']['uid']}", "Conflict")
-        self.end(going)
-        return 200, going
+    def answer_part(self, space, kind, name, part):
+        """A subresource: the token of a service account."""
+        if (kind, part) != ("ServiceAccount", "token"):
+            raise refusal(404, "the server could not find the requested resource", "NotFound")
+        space.there(kind, name)
+        token = secrets.token_hex(16)
+        self.tokens[token] = space.name, name
+        return 201, {"kind": "TokenRequest", "apiVersion": "authentication.k8s.io/v1", "status": {"token": token}}
 
-    def end(self, pod):
-        """It is deleted in order."""
-        with self.lock:
-            if "deletionTimestamp" in pod["metadata"]:
-                return
-            pod["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
-            self.note("MODIFIED", pod)
-            if not self.on_end(pod):
-                self.remove(pod)
+    # ---- namespaces
 
-    def remove(self, pod):
-        """It is gone."""
-        with self.lock:
-            if self.objects.pop(("Pod", pod["metadata"]["name"]), None) is not None:
-                self.note("DELETED", pod)
+    def open_namespace(self, name):
+        self.spaces[name] = api_space(name, self.history, {}, self.played_by)
+        self.spaces[name].create("ServiceAccount", {"kind": "ServiceAccount", "metadata": {"name": "default"}})
 
-    def collect_garbage(self):
-        """Pods whose owners are gone end."""
-        with self.lock:
-            while True:
-                uids = {one["metadata"].get("uid") for one in self.objects.values()}
-                orphans = [(key, one) for key, one in self.objects.items() if one["metadata"].get("ownerReferences") and
-                           not any(owner["uid"] in uids for owner in one["metadata"]["ownerReferences"])]
-                for (kind, name), one in orphans:
-                    if kind == "Pod":
-                        self.end(one)
-                    else:
-                        del self.objects[kind, name]
-                if all(kind == "Pod" for (kind, _), _ in orphans):
-                    return
+    def end_namespace(self, name):
+        """It takes nothing new, and is gone when all in it is."""
+        going, space = self.namespaces.there("Namespace", name), self.spaces[name]
+        if not space.is_ending:
+            space.is_ending = True
+            going["metadata"]["deletionTimestamp"], going["status"] = "now", {"phase": "Terminating"}
+            for (kind, _), one in list(space.objects.items()):
+                space.end(one, kind)
+        self.look_at_namespaces()
+        return going
 
-    def give_version(self, made):
-        self.version += 1
-        made["metadata"].setdefault("uid", f"uid-{self.version}")
-        made["metadata"].update(resourceVersion=str(self.version), namespace=NAMESPACE)
+    def look_at_namespaces(self):
+        for name in [name for name, space in self.spaces.items() if space.is_ending and not space.objects]:
+            del self.spaces[name]
+            self.namespaces.remove(self.namespaces.there("Namespace", name), "Namespace")
 
     # ---- rights
 
-    def may(self, account, verb, group, resource, name):
-        """As the Roles say that are bound to the account."""
-        for (kind, _), binding in list(self.objects.items()):
-            if kind != "RoleBinding" or {"kind": "ServiceAccount", "name": account} not in binding["subjects"]:
+    def expect_right(self, account, verb, group, resource, name, space):
+        if self.may(account, verb, group, resource, name, space):
+            return
+        of_group, of_name = f".{group}" if group else "", f' "{name}"' if name else ""
+        raise refusal(403, f'{resource}{of_group}{of_name} is forbidden: User "system:serviceaccount:{account[0]}:{account[1]}" cannot {verb}'
+                      f' resource "{resource}" in API group "{group}" in the namespace "{space}"', "Forbidden")
+
+    def may(self, account, verb, group, resource, name, space):
+        """As the Roles of the namespace say that are bound to the account."""
+        if account is ADMIN:
+            return True
+        there = self.spaces.get(space)
+        for binding in there.of("RoleBinding") if there else ():
+            if not any(one["kind"] == "ServiceAccount" and (one.get("namespace", space), one["name"]) == account
+                       for one in binding["subjects"]):
                 continue
-            for rule in self.there("Role", binding["roleRef"]["name"])["rules"]:
+            for rule in there.there("Role", binding["roleRef"]["name"])["rules"]:
                 if group in rule["apiGroups"] and resource in rule["resources"] and verb in rule["verbs"] and (
                         "resourceNames" not in rule or name in rule["resourceNames"]):
                     return True
@@ -281,7 +217,7 @@ class fake_api:
 
     def review(self, account, asked):
         of = asked["spec"]["resourceAttributes"]
-        allowed = of["namespace"] == NAMESPACE and self.may(account, of["verb"], of["group"], of["resource"], of.get("name"))
+        allowed = self.may(account, of["verb"], of.get("group", ""), of["resource"], of.get("name"), of["namespace"])
         return asked | {"status": {"allowed": allowed}}
 
 
@@ -303,7 +239,8 @@ def make_server(api, listener, context):
                 code, told, headers = why.code, why.status, why.headers
             if hasattr(told, "__next__"):
                 return self.stream(told)
-            text = json.dumps(told).encode()
+            with api.lock:  # others may change it meanwhile
+                text = json.dumps(told).encode()
             self.send_response(code)
             for name, value in {"Content-Type": "application/json", "Content-Length": str(len(text)), **headers}.items():
                 self.send_header(name, value)
@@ -329,6 +266,7 @@ def make_server(api, listener, context):
     class server(http.server.ThreadingHTTPServer):
         daemon_threads = True
         block_on_close = False
+        request_queue_size = 128
 
         def get_request(self):
             connection, address = self.socket.accept()

@@ -216,7 +216,7 @@ class kubectl(played_kubectl.played_kubectl):
 
     def on_delete(self, words, given):
         answer = super().on_delete(words, given)
-        self.cluster.api.collect_garbage()
+        self.cluster.api.space.collect_garbage()
         return answer
 
     def pods_of(self, selector):

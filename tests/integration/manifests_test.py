@@ -365,6 +365,7 @@ class refuses(writes_manifests):
     def test_jobs_that_cannot_run_on_pods(self):
         for changes, word in (({"cluster": {"placement": "threads"}}, "cluster.placement"), ({"durability": {"log": "off"}}, "durability.log"),
                               ({"cluster": {"device": "cuda"}}, "cluster.device"),
+                              ({"train": {**self.spec()["train"], "precision": "tf32"}}, "train.precision"),
                               ({"data": {"train": {**self.data, "records": "train-images"}}}, "data.train.records"),
                               ({"data": {"train": {**self.data, "records": "../train-images"}}}, "data.train.records")):
             job = small_data.write_spec(self.bench.folder / "no.yaml", self.spec() | changes)

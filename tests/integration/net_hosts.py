@@ -13,7 +13,7 @@ import threading
 import small_data
 from dlrun_job import option, running_job
 
-NAMES = ("alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta")
+NAMES = ("alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", *(f"host{number}" for number in range(8, 100)))
 NET = "10.78.0"
 CLONE_NEWNET = 0x40000000
 # Before the words of a command, which outlives what ends these: as behind ssh, when a line is cut.
@@ -181,6 +181,12 @@ class net_hosts:
         """What comes there and matches `what`, a condition of nftables, is lost silently; in place of what was so before."""
         self.filter(name, "add table ip lost", "delete table ip lost",
                     f"table ip lost {{ chain heard {{ type filter hook input priority 0; iif lan {what} drop; }}; }}")
+
+    def part_from_all(self, name):
+        """Nothing comes there, and nothing that it says is heard; its own it hears."""
+        self.filter(name, "add table ip lost", "delete table ip lost",
+                    "table ip lost { chain heard { type filter hook input priority 0; iif lan drop; };"
+                    " chain said { type filter hook output priority 0; oif lan drop; }; }")
 
     def heal(self, name):
         """Nothing is lost there any more."""

@@ -264,12 +264,13 @@ cluster: {workers: 0}
 }
 
 TEST(spec_reader, missing_sections_are_named) {
-  EXPECT_EQ(problems_of("name: x\n"),
-            "job.yaml:1: model: is missing; expected keys (input, layers, loss, metrics)\n"
-            "job.yaml:1: data: is missing; expected keys (train, validation, memory_limit, share)\n"
-            "job.yaml:1: train: is missing; expected keys (epochs, microbatch_size, "
-            "microbatches_per_step, optimizer, lr_schedule, clip_value, clip_norm, mode, seed, shuffle, "
-            "skip, from, init_from, init_strict, init_sha256, evaluate_every, keep_best, early_stopping)");
+  EXPECT_EQ(
+      problems_of("name: x\n"),
+      "job.yaml:1: model: is missing; expected keys (input, layers, loss, metrics)\n"
+      "job.yaml:1: data: is missing; expected keys (train, validation, memory_limit, share)\n"
+      "job.yaml:1: train: is missing; expected keys (epochs, microbatch_size, "
+      "microbatches_per_step, optimizer, lr_schedule, clip_value, clip_norm, mode, precision, seed, shuffle, "
+      "skip, from, init_from, init_strict, init_sha256, evaluate_every, keep_best, early_stopping)");
 }
 
 TEST(spec_reader, reads_files_and_resolves_paths_against_their_folder) {

@@ -76,6 +76,20 @@ TEST(validate, gpus_are_named_once_and_for_a_job_that_may_use_them) {
               testing::HasSubstr("cluster.device: expected one of auto, cpu, cuda"));
 }
 
+TEST(validate, tf32_is_of_a_job_that_may_use_gpus) {
+  for (const auto* device : {"auto", "cuda"})
+    EXPECT_EQ(problems_of(minimal_spec, {"train.precision=tf32", std::string{"cluster.device="} + device}),
+              "");
+  EXPECT_EQ(problems_of(minimal_spec, {"train.precision=fp32", "cluster.device=cpu"}), "");
+  EXPECT_THAT(problems_of(minimal_spec, {"train.precision=tf32", "cluster.device=cpu"}),
+              testing::AllOf(testing::HasSubstr("train.precision: tf32 is a precision of GPUs, and with "
+                                                "cluster.device: cpu none is used"),
+                             testing::HasSubstr("leave this out, or set cluster.device: cuda")));
+  for (const auto* unknown : {"bf16", "fp16", "TF32"})
+    EXPECT_THAT(problems_of(minimal_spec, {std::string{"train.precision="} + unknown, "cluster.device=cpu"}),
+                testing::HasSubstr("train.precision: expected one of fp32, tf32"));
+}
+
 TEST(validate, what_is_shown_to_others_is_a_port_a_truth_and_a_format) {
   EXPECT_EQ(problems_of(minimal_spec, {"observability={prometheus_port: 65535, tensorboard: true, "
                                        "log_format: json}"}),

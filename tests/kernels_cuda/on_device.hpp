@@ -10,6 +10,7 @@
 #include <gtest/gtest.h>
 #include <memory>
 #include <random>
+#include <utility>
 #include <vector>
 
 namespace dlrun::kernels::cuda {
@@ -72,7 +73,9 @@ inline std::vector<float> some_floats(std::int64_t count, unsigned seed, bool or
 class on_device {
 public:
   explicit on_device(int variant)
-      : device_(test_device(variant)) {}
+      : on_device(test_device(variant)) {}
+  explicit on_device(std::unique_ptr<device> opened)
+      : device_(std::move(opened)) {}
   ~on_device() {
     for (void* const one : memory_) device_->release(one);
   }

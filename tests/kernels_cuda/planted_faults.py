@@ -4,7 +4,9 @@
 Barriers are __syncthreads() of kernels/cuda; events and waits are record(), wait() and finish() of a device in engine/cuda. The tests
 that run on the stand-in are built once more, in a folder that is removed, with a switch at each of these: one of them is off in a run.
 Only what includes such a place is compiled, as the build compiles it. What the tests notice (they fail, end, or do not end) is caught.
-Needs a build of kernels_cuda_test and engine_cuda_test by Ninja. Ends with 1 where fewer than 95 % are caught, and where one is not
+Needs a build of kernels_cuda_test and engine_cuda_test by Ninja.
+--threads removes the barriers from the build with a thread of the host for each thread of a block instead, and looks whether
+ThreadSanitizer notices: it needs kernels_cuda_threads_test. Ends with 1 where fewer than 95 % are caught, and where one is not
 that EQUIVALENT does not name.
 """
 
@@ -27,6 +29,7 @@ sys.path.insert(0, str(ROOT / "scripts/lint"))
 from lint_common import without_comments
 
 TESTS = ("kernels_cuda_test", "engine_cuda_test")
+WITH_THREADS = ("kernels_cuda_threads_test",)
 LEAST = 0.95
 CPU_SECONDS_MAX = 300  # a busy host takes longer by the clock
 
@@ -83,15 +86,15 @@ def give_up(why):
 class build:
     """What Ninja knows: how each object of the tests is made, of what, and how they are linked."""
 
-    def __init__(self, folder):
-        self.folder = folder.resolve()
+    def __init__(self, folder, tests):
+        self.folder, self.tests = folder.resolve(), tests
         cache = self.folder / "CMakeCache.txt"
         home = re.search(r"^CMAKE_HOME_DIRECTORY:INTERNAL=(.*)$", cache.read_text() if cache.is_file() else "", re.M)
         if home is None or pathlib.Path(home.group(1)).resolve() != ROOT:
             give_up(f"{folder} is no build of {ROOT}; make one (docs/testing.md), or name another with --build")
         self.check_done()
         self.compile, self.link = {}, {}
-        for test in TESTS:
+        for test in tests:
             for line in self.ninja("-t", "commands", f"bin/{test}").splitlines():
                 words = shlex.split(line)
                 if "-c" in words:
@@ -102,8 +105,8 @@ class build:
 
     def check_done(self):
         """What is not compiled here is taken from the build as it is."""
-        if "no work to do" not in self.ninja("-n", *(f"bin/{test}" for test in TESTS)):
-            give_up(f"{self.folder} is not up to date: cmake --build {self.folder} --target {' '.join(TESTS)}")
+        if "no work to do" not in self.ninja("-n", *(f"bin/{test}" for test in self.tests)):
+            give_up(f"{self.folder} is not up to date: cmake --build {self.folder} --target {' '.join(self.tests)}")
 
     def ninja(self, *arguments):
         done = subprocess.run(["ninja", "-C", str(self.folder), *arguments], capture_output=True, text=True)
@@ -147,7 +150,7 @@ class switched_tests:
             self.made = dict(zip(names, pool.map(self.compile, range(len(names)), names)))
         if not self.made:
             give_up(f"nothing is made of {', '.join(switched)}; is {of.folder} built?")
-        for test in TESTS:
+        for test in of.tests:
             self.link(test)
 
     def compile(self, number, name):
@@ -158,7 +161,7 @@ class switched_tests:
             del words[at:at + 1 + values]
         made = self.folder / f"{number}.o"
         words[words.index("-o") + 1], words[-1] = str(made), str(self.source_of(number, pathlib.Path(words[-1])))
-        options = ["-g0", "-w", *([] if "-O0" in words else ["-O1"])]  # tests have a precompiled header, which wants its own
+        options = ["-g1" if "-fsanitize=thread" in words else "-g0", "-w", *([] if "-O0" in words else ["-O1"])]  # tests have a precompiled header, which wants its own
         self.do([words[0], f"-I{self.folder}", *words[1:], *options, "-include", str(self.folder / "planted_fault.hpp")], name)
         return str(made)
 
@@ -186,7 +189,7 @@ class switched_tests:
 
     def run(self, test, number):
         """@returns None when it passed, else how it failed"""
-        environment = {**os.environ, SWITCH: str(number), "GTEST_FAIL_FAST": "1", "GTEST_BRIEF": "1"}
+        environment = {**os.environ, SWITCH: str(number), "GTEST_FAIL_FAST": "1", "GTEST_BRIEF": "1", "TSAN_OPTIONS": "halt_on_error=1"}
         done = subprocess.run(["prlimit", f"--cpu={CPU_SECONDS_MAX}", str(self.folder / test)], env=environment,
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         if done.returncode == 0:
@@ -194,12 +197,14 @@ class switched_tests:
         if done.returncode in (-signal.SIGXCPU, -signal.SIGKILL):
             return f"{test} does not end"
         said = done.stdout.decode(errors="replace")
+        if race := re.search(r"data race.*?/(kernels/cuda/[\w/.]+:\d+)", said, re.S):
+            return f"a race at {race.group(1)}"
         case = re.search(r"^\[  FAILED  \] ([\w./]+)", said, re.M)
         return case.group(1) if case else f"{test} ends with {done.returncode}: {said.strip()[-100:]}"
 
     def noticed(self, one):
         """@returns by which test, or None"""
-        order = TESTS if one.path.startswith("kernels") else TESTS[1:]  # kernels know nothing of the engine
+        order = self.of.tests if one.path.startswith("kernels") else self.of.tests[1:]  # kernels know nothing of the engine
         return next(filter(None, (self.run(test, one.number) for test in order)), None)
 
 
@@ -207,6 +212,7 @@ def arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build/release", metavar="FOLDER", help="(default: build/release)")
     parser.add_argument("--list", action="store_true", help="only show the places")
+    parser.add_argument("--threads", action="store_true", help="of the barriers, what ThreadSanitizer says")
     parser.add_argument("--only", default="", metavar="TEXT", help="of the places, those that have this in their name, as printed")
     parser.add_argument("--sample", type=int, metavar="N", help="only so many, drawn")
     parser.add_argument("--seed", type=int, default=1, metavar="N", help="of the draw (default: 1)")
@@ -233,15 +239,19 @@ def verdict(one, noticed):
 def main():
     options = arguments()
     places, switched = find_places(ROOT)
+    tests_of = WITH_THREADS if options.threads else TESTS
+    if options.threads:
+        places = [one for one in places if one.path.startswith("kernels")]
+        switched = {path: text for path, text in switched.items() if path.startswith("kernels")}
     chosen = chosen_of(places, options)
     if options.list:
         print("\n".join(f"{one.name} (line {one.line}): {one.text}" for one in chosen))
         return 0
     begin, caught, good = time.monotonic(), 0, True
     with tempfile.TemporaryDirectory(prefix="planted-faults-") as folder, concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
-        tests = switched_tests(build(options.build), switched, pathlib.Path(folder), options.jobs)
+        tests = switched_tests(build(options.build, tests_of), switched, pathlib.Path(folder), options.jobs)
         print(f"built in {time.monotonic() - begin:.0f} s", flush=True)
-        if failed := [how for test in TESTS if (how := tests.run(test, 0))]:
+        if failed := [how for test in tests_of if (how := tests.run(test, 0))]:
             give_up(f"with nothing left out: {', '.join(failed)}")
         for one, noticed in zip(chosen, pool.map(tests.noticed, chosen)):
             said, is_good = verdict(one, noticed)

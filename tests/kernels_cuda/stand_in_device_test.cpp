@@ -1,5 +1,7 @@
+#include "kernels/cuda/stand_in/library_steps.hpp"
 #include "kernels/cuda/stand_in/stand_in_device.hpp"
 
+#include <bit>
 #include <cmath>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -182,14 +184,51 @@ TEST(stand_in_device, a_device_that_hangs_is_told_from_one_that_works) {
   EXPECT_FALSE(device.there.finish(lane::compute));
 }
 
+// ---- precision
+
+TEST(stand_in_device, rounds_to_tf32_as_to_the_nearest_of_10_bits_and_to_even) {
+  const float unit = std::ldexp(1.0F, -10); // of the last bit that is left of 1
+  EXPECT_EQ(rounded_to_tf32(1 + unit), 1 + unit);
+  EXPECT_EQ(rounded_to_tf32(1 + 0.49F * unit), 1);
+  EXPECT_EQ(rounded_to_tf32(1 + 0.51F * unit), 1 + unit);
+  EXPECT_EQ(rounded_to_tf32(1 + 0.5F * unit), 1);
+  EXPECT_EQ(rounded_to_tf32(-(1 + 1.5F * unit)), -(1 + 2 * unit));
+  EXPECT_EQ(rounded_to_tf32(2 - std::ldexp(1.0F, -20)), 2) << "into the next exponent";
+  for (const float same : {0.0F, -0.0F, INFINITY, -INFINITY, 3.0F})
+    EXPECT_EQ(std::bit_cast<std::uint32_t>(rounded_to_tf32(same)), std::bit_cast<std::uint32_t>(same));
+  EXPECT_TRUE(std::isnan(rounded_to_tf32(NAN)));
+}
+
+TEST(stand_in_device, multiplies_factors_that_are_rounded_to_its_precision) {
+  const float third = 1.0F / 3, seventh = 1.0F / 7;
+  for (const auto arithmetic : {precision::fp32, precision::tf32}) {
+    small_device device({.arithmetic = arithmetic});
+    EXPECT_EQ(device.there.arithmetic(), arithmetic);
+    float *const a = device.room(), *const b = device.room(), *const c = device.room();
+    device.there.upload(lane::compute, &third, a, sizeof(third));
+    device.there.upload(lane::compute, &seventh, b, sizeof(seventh));
+    device.there.run(lane::compute, product{1, 1, 1, false, false, a, b, nullptr, c});
+    const float wanted =
+        arithmetic == precision::fp32 ? third * seventh : rounded_to_tf32(third) * rounded_to_tf32(seventh);
+    EXPECT_EQ(device.get(c), wanted);
+    const convolution one{convolution::pass::forward, {1, 1, 1, 1, 1, 1, 1, 1, 0}, 1, a, b, c};
+    device.there.run(lane::compute, one);
+    EXPECT_EQ(device.get(c), wanted);
+  }
+}
+
 // ---- module
 
 TEST(stand_in_module, opens_the_devices_that_it_lists) {
   stand_in_module module({.devices = 2});
   EXPECT_EQ(module.devices()->size(), 2U);
-  EXPECT_TRUE(module.open(1));
+  for (const auto arithmetic : {precision::fp32, precision::tf32}) {
+    const auto opened = module.open(1, arithmetic);
+    ASSERT_TRUE(opened);
+    EXPECT_EQ((*opened)->arithmetic(), arithmetic);
+  }
   for (const int number : {-1, 2}) {
-    const auto none = module.open(number);
+    const auto none = module.open(number, precision::fp32);
     ASSERT_FALSE(none);
     EXPECT_EQ(none.error().code, error_code::bad_usage);
   }

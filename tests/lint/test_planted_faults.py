@@ -1,5 +1,6 @@
 import importlib.util
 import pathlib
+import subprocess
 
 from planted_tree import planted_tree
 
@@ -35,6 +36,11 @@ class planted_faults_places(planted_tree):
         self.assertIn("auto done = (planted_fault == 4 ? ::dlrun::result<void>{} : on_.finish(*events_[i])); !done", engine)
         self.assertIn("return (planted_fault == 5 ? ::dlrun::result<void>{} : device_->finish(lane_));", engine)
         self.assertIn("  other.finish(1);\n", engine)
+
+    def test_with_threads_it_removes_barriers_alone(self):
+        listed = subprocess.run([SCRIPT, "--threads", "--list"], capture_output=True, text=True, check=True).stdout.splitlines()
+        self.assertTrue(listed)
+        self.assertEqual([line for line in listed if not line.startswith("kernels/") or "__syncthreads()" not in line], [])
 
     def test_says_whether_what_is_not_caught_is_known(self):
         one = self.places[0]

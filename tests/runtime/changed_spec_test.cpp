@@ -57,6 +57,12 @@ TEST(changed_spec, another_device_computes_other_bits) {
               HasSubstr("cluster.device: cuda -> cpu"));
 }
 
+TEST(changed_spec, another_precision_computes_other_bits) {
+  EXPECT_THAT(refusal({"train.precision=tf32"}), HasSubstr("train.precision: fp32 -> tf32"));
+  EXPECT_THAT(refusal({"train.precision=fp32"}, {"train.precision=tf32"}),
+              HasSubstr("train.precision: tf32 -> fp32"));
+}
+
 TEST(changed_spec, the_same_weights_may_lie_elsewhere_but_not_be_others) {
   const auto digest = [](char digit) { return "train.init_sha256='" + std::string(64, digit) + "'"; };
   const overrides before{"train.init_from=a", digest('1')};

@@ -17,6 +17,7 @@ using test::fake_module;
 using test::named_module;
 using testing::AllOf;
 using testing::ElementsAre;
+using testing::EndsWith;
 using testing::HasSubstr;
 
 spec::JobSpec spec_with(const std::vector<std::string>& overrides) {
@@ -84,6 +85,31 @@ TEST(device_choice, gives_workers_the_gpus_one_after_the_other_and_again) {
   EXPECT_NE(gpus->place_of({0}, 1).cuda, nullptr);
   EXPECT_EQ(engine::gpu_set{}.place_of({2}, 3).cuda, nullptr);
   EXPECT_EQ(engine::gpu_set{}.place_of({2}, 3).threads, 3);
+}
+
+TEST(device_choice, gives_each_gpu_the_precision_of_the_job) {
+  using kernels::cuda::precision;
+  const named_module named{fake_module("two_gpus")};
+  for (const auto& [name, arithmetic] :
+       {std::pair("fp32", precision::fp32), std::pair("tf32", precision::tf32)}) {
+    const auto spec = spec_with({"cluster.device=cuda", std::string{"train.precision="} + name});
+    EXPECT_EQ(open_gpus(spec)->place_of({1}, 1).arithmetic, arithmetic);
+    EXPECT_EQ(open_gpu(spec, 1)->place_of({0}, 1).arithmetic, arithmetic);
+  }
+}
+
+TEST(device_choice, refuses_an_environment_that_overrides_the_precision) {
+  const auto fp32 = spec_with({}), tf32 = spec_with({"train.precision=tf32"});
+  for (const auto* unset_or_0 : {"", "0"}) EXPECT_TRUE(check_override(fp32, unset_or_0));
+  for (const auto* unset_or_1 : {"", "1"}) EXPECT_TRUE(check_override(tf32, unset_or_1));
+  const auto left_out = check_override(tf32, "0"), unasked = check_override(fp32, "1");
+  ASSERT_FALSE(left_out);
+  ASSERT_FALSE(unasked);
+  EXPECT_EQ(left_out.error().code, error_code::bad_usage);
+  EXPECT_THAT(left_out.error().message, HasSubstr("NVIDIA_TF32_OVERRIDE=0, with which GPUs do not compute in "
+                                                  "TF32, and train.precision is tf32: unset it"));
+  EXPECT_THAT(unasked.error().message, HasSubstr("NVIDIA_TF32_OVERRIDE=1, with which GPUs compute in TF32, "
+                                                 "and train.precision is fp32: unset it"));
 }
 
 /// What begins and goes on, with the module that the environment names.
@@ -178,6 +204,21 @@ TEST_F(settled_device, gpus_that_are_named_are_wanted_even_by_auto) {
   EXPECT_THAT(refusal({"cluster.gpus=7", "cluster.device=cuda"}), HasSubstr("there is no GPU 7"));
 }
 
+TEST_F(settled_device, tf32_is_not_for_processors_even_by_auto) {
+  for (const auto& [module, why] :
+       {std::pair("absent", "there is no CUDA module"), std::pair("no_driver", "there is no NVIDIA driver"),
+        std::pair("no_gpu", "has no GPU"), std::pair("old_gpus", "is too old")}) {
+    const named_module named{fake_module(module)};
+    EXPECT_THAT(refusal({"train.precision=tf32"}),
+                AllOf(HasSubstr(why), EndsWith("; or set train.precision: fp32")));
+  }
+  const named_module named{fake_module("no_gpu")};
+  EXPECT_THAT(refusal({"train.precision=tf32", "cluster.device=cuda"}),
+              EndsWith("; or set cluster.device: cpu and set train.precision: fp32"));
+  EXPECT_THAT(refusal({"train.precision=tf32", "cluster.gpus=0"}),
+              EndsWith("; or leave cluster.gpus out and set train.precision: fp32"));
+}
+
 TEST_F(settled_device, is_kept_when_the_run_goes_on_with_another_module_or_none) {
   {
     const named_module named{fake_module("no_driver")};
@@ -197,6 +238,7 @@ TEST_F(settled_device, of_a_run_that_goes_on_must_be_there_again) {
     EXPECT_THAT(resumed({"cluster.device=cpu"}), HasSubstr("cluster.device: cuda -> cpu"));
     EXPECT_EQ(resumed({"cluster.gpus=1"}), "cuda");
     EXPECT_THAT(resumed({"cluster.gpus=7"}), HasSubstr("there is no GPU 7"));
+    EXPECT_THAT(resumed({"train.precision=tf32"}), HasSubstr("train.precision: fp32 -> tf32"));
   }
   const named_module named{fake_module("no_driver")};
   EXPECT_THAT(resumed(),

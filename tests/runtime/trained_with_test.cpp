@@ -87,13 +87,19 @@ TEST_F(trained_with_test, keys_that_change_no_bit_may_be_edited_in_the_newest) {
 }
 
 TEST_F(trained_with_test, a_run_from_before_there_were_devices_was_trained_on_processors) {
-  for (auto* one : {&begun, &changed}) one->mutable_cluster()->clear_device();
+  for (auto* one : {&begun, &changed}) {
+    one->mutable_cluster()->clear_device();
+    one->mutable_train()->clear_precision();
+  }
   keep_record();
   write(0, begun);
   write(1, changed);
   auto found = read();
   EXPECT_THAT(found.edited, IsEmpty());
-  for (const auto& one : found.revisions) EXPECT_EQ(one.cluster().device(), "cpu");
+  for (const auto& one : found.revisions) {
+    EXPECT_EQ(one.cluster().device(), "cpu");
+    EXPECT_EQ(one.train().precision(), "fp32");
+  }
   EXPECT_EQ(found.as_written.cluster().device(), "cpu");
   std::filesystem::remove(run.path() / run_layout::record);
   found = read();

@@ -16,7 +16,11 @@
 #define __global__
 #define __device__
 #define __host__
+#ifdef DLRUN_STAND_IN_THREADS
+#define __shared__ static // threads of the host share it; one block runs at a time
+#else
 #define __shared__ static thread_local
+#endif
 #define __launch_bounds__(...)
 
 namespace dlrun::kernels::cuda {

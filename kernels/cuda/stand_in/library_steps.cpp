@@ -1,20 +1,28 @@
 #include "kernels/cuda/stand_in/library_steps.hpp"
 
 #include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstdint>
 #include <vector>
 
 namespace dlrun::kernels::cuda {
 namespace {
 
-void compute(const product& s) {
+/// A product of two factors, in double.
+double times(float a, float b, precision arithmetic) {
+  if (arithmetic == precision::tf32) return times(rounded_to_tf32(a), rounded_to_tf32(b), precision::fp32);
+  return static_cast<double>(a) * static_cast<double>(b);
+}
+
+void compute(const product& s, precision arithmetic) {
   const std::int64_t a_row = s.transpose_a ? 1 : s.k, a_step = s.transpose_a ? s.m : 1;
   const std::int64_t b_column = s.transpose_b ? s.k : 1, b_step = s.transpose_b ? 1 : s.n;
   for (std::int64_t i = 0; i < s.m; ++i)
     for (std::int64_t j = 0; j < s.n; ++j) {
       double sum = s.row == nullptr ? 0.0 : static_cast<double>(s.row[j]);
       for (std::int64_t l = 0; l < s.k; ++l)
-        sum += static_cast<double>(s.a[i * a_row + l * a_step]) *
-               static_cast<double>(s.b[j * b_column + l * b_step]);
+        sum += times(s.a[i * a_row + l * a_step], s.b[j * b_column + l * b_step], arithmetic);
       s.c[i * s.n + j] = static_cast<float>(sum);
     }
 }
@@ -54,33 +62,40 @@ void sum_to(float* to, std::int64_t count, Add add) {
   std::ranges::transform(sums, to, [](double sum) { return static_cast<float>(sum); });
 }
 
-double times(float a, float b) { return static_cast<double>(a) * static_cast<double>(b); }
-
-void compute(const convolution& s) {
+void compute(const convolution& s, precision arithmetic) {
   const auto& g = s.geometry;
   switch (s.which) {
   case convolution::pass::forward:
     return sum_to(s.y, s.batch * g.out_height * g.out_width * g.out_channels, [&](double* y) {
-      each_product(s, [&](auto ix, auto iw, auto iy) { y[iy] += times(s.x[ix], s.w[iw]); });
+      each_product(s, [&](auto ix, auto iw, auto iy) { y[iy] += times(s.x[ix], s.w[iw], arithmetic); });
     });
   case convolution::pass::backward_data:
     return sum_to(s.x, s.batch * g.height * g.width * g.in_channels, [&](double* x) {
-      each_product(s, [&](auto ix, auto iw, auto iy) { x[ix] += times(s.y[iy], s.w[iw]); });
+      each_product(s, [&](auto ix, auto iw, auto iy) { x[ix] += times(s.y[iy], s.w[iw], arithmetic); });
     });
   case convolution::pass::backward_weights:
     return sum_to(s.w, g.out_channels * g.kernel_height() * g.kernel * g.in_channels, [&](double* w) {
-      each_product(s, [&](auto ix, auto iw, auto iy) { w[iw] += times(s.x[ix], s.y[iy]); });
+      each_product(s, [&](auto ix, auto iw, auto iy) { w[iw] += times(s.x[ix], s.y[iy], arithmetic); });
     });
   }
 }
 
 } // namespace
 
-void run_library(queue on, const product& what) {
-  on->put([what] { compute(what); });
+float rounded_to_tf32(float value) {
+  if (!std::isfinite(value)) return value;
+  constexpr std::uint32_t dropped = 13; // of 23 bits
+  auto bits = std::bit_cast<std::uint32_t>(value);
+  const std::uint32_t is_odd = bits >> dropped & 1U;
+  bits += (1U << (dropped - 1)) - 1U + is_odd; // may carry into the exponent, as it should
+  return std::bit_cast<float>(bits >> dropped << dropped);
 }
-void run_library(queue on, const convolution& what) {
-  on->put([what] { compute(what); });
+
+void run_library(queue on, const product& what, precision arithmetic) {
+  on->put([=] { compute(what, arithmetic); });
+}
+void run_library(queue on, const convolution& what, precision arithmetic) {
+  on->put([=] { compute(what, arithmetic); });
 }
 
 } // namespace dlrun::kernels::cuda

@@ -101,8 +101,9 @@ void stand_in_device::run(lane on, const step& what) {
   if (steps_ == faults.hangs_at_step) return where.put_wait(std::make_shared<const bool>(false));
   const auto scratch = std::make_shared<std::vector<double>>(static_cast<std::size_t>(scratch_of_step(what)),
                                                              std::numeric_limits<double>::quiet_NaN());
+  scratch_ = std::max(scratch_, scratch->size() * sizeof(double));
   run_step(&where, with_scratch(what, scratch->data()),
-           [](queue to, const auto& one) { run_library(to, one); });
+           [this](queue to, const auto& one) { run_library(to, one, settings_.arithmetic); });
   if (!scratch->empty()) where.put([scratch] {}); // it lasts until then
 }
 
@@ -156,11 +157,13 @@ result<std::vector<device_properties>> stand_in_module::devices() const {
                                         properties_of(settings_));
 }
 
-result<std::unique_ptr<device>> stand_in_module::open(int number) {
+result<std::unique_ptr<device>> stand_in_module::open(int number, precision arithmetic) {
   if (number < 0 || number >= settings_.devices)
     return fail(error_code::bad_usage,
                 fmt::format("device {} is not there: {} are", number, settings_.devices));
-  return std::make_unique<stand_in_device>(settings_);
+  auto settings = settings_;
+  settings.arithmetic = arithmetic;
+  return std::make_unique<stand_in_device>(settings);
 }
 
 } // namespace dlrun::kernels::cuda

@@ -25,8 +25,9 @@ struct stand_in_settings {
   int devices = 1;
   std::size_t memory_bytes = std::size_t{1} << 30; ///< of each device
   thread_order order = thread_order::ascending;    ///< of the threads of a block
-  std::uint64_t seed = 1;   ///< of what is drawn: the lane that advances, seeded orders
-  stand_in_faults faults{}; ///< of each device
+  std::uint64_t seed = 1;                 ///< of what is drawn: the lane that advances, seeded orders
+  stand_in_faults faults{};               ///< of each device
+  precision arithmetic = precision::fp32; ///< of a device; a module opens them as it is told
 };
 
 /// A device whose lanes only move in finish(). Which of them does its next work is drawn: nothing
@@ -34,14 +35,16 @@ struct stand_in_settings {
 /// reads the host's memory when the lane comes to it. Memory begins as NaN.
 ///
 /// All steps are computed to the bits of kernels/cpu where these are promised; products and
-/// convolutions are plain loops.
+/// convolutions are plain loops, over factors that are rounded first where that is the precision.
 class stand_in_device final : public device {
 public:
   explicit stand_in_device(const stand_in_settings& settings);
   ~stand_in_device() override;
 
   device_properties properties() const override;
+  precision arithmetic() const override { return settings_.arithmetic; }
   std::size_t free_bytes() const override;
+  std::size_t library_bytes() const override { return scratch_; }
   result<void*> allocate(std::size_t bytes) override;
   void release(void* memory) override;
   result<void*> allocate_host(std::size_t bytes) override;
@@ -71,7 +74,7 @@ private:
   std::mt19937_64 random_;
   std::array<stand_in_lane, 2> lanes_;
   std::map<void*, std::size_t> memory_, host_memory_; ///< what is allocated, and its bytes
-  std::size_t used_ = 0;
+  std::size_t used_ = 0, scratch_ = 0;                ///< bytes; of scratch the most of a step
   std::int64_t allocations_ = 0, steps_ = 0;
   std::optional<error> failed_;
 };
@@ -83,7 +86,7 @@ public:
       : settings_(settings) {}
 
   result<std::vector<device_properties>> devices() const override;
-  result<std::unique_ptr<device>> open(int number) override;
+  result<std::unique_ptr<device>> open(int number, precision arithmetic) override;
 
 private:
   const stand_in_settings settings_;

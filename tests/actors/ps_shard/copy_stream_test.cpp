@@ -1,4 +1,5 @@
 #include "actors/ps_shard/copy_stream.hpp"
+#include "actors/ps_shard/time_to_keep.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -233,6 +234,18 @@ TEST_F(copy_stream_test, a_stream_without_an_answer_is_begun_anew_after_a_while)
   stream.take_number();
   EXPECT_FALSE(stream.is_stuck(now + copy_stream::silence_max / 2));
   EXPECT_TRUE(stream.is_stuck(now + copy_stream::silence_max));
+}
+
+/// A record of a gigabyte is being written: the stream that has brought it is not begun anew.
+TEST_F(copy_stream_test, a_keeper_may_be_silent_while_it_writes_what_it_has_in_hand) {
+  begin({});
+  stream.take_number();
+  stream.take_number();
+  constexpr auto bytes = 10 * disk_bytes_a_second_min;
+  EXPECT_TRUE(stream.on_standing(
+      {.stream = stream.stream(), .taken = 2, .restorable = {{{0}, {0}}}, .record_bytes = bytes}, now));
+  EXPECT_FALSE(stream.is_stuck(now + copy_stream::silence_max + std::chrono::seconds(9)));
+  EXPECT_TRUE(stream.is_stuck(now + copy_stream::silence_max + std::chrono::seconds(10)));
 }
 
 TEST_F(copy_stream_test, one_that_the_keeper_refuses_is_begun_anew_after_a_second) {

@@ -1,4 +1,5 @@
 #include "actors/ps_shard/copy_wait.hpp"
+#include "actors/ps_shard/time_to_keep.hpp"
 
 #include <gtest/gtest.h>
 
@@ -53,9 +54,30 @@ TEST_F(copy_wait_test, of_one_that_is_to_get_all_that_there_is_either_counts) {
 /// Its keeper syncs it and reads it back meanwhile, and says nothing new.
 TEST_F(copy_wait_test, a_large_snapshot_that_has_come_has_time_to_be_kept) {
   constexpr awaited_parts snapshots{false, true};
-  constexpr auto bytes = 10 * copy_wait::snapshot_bytes_a_second_min;
+  constexpr auto bytes = 10 * disk_bytes_a_second_min;
   EXPECT_FALSE(is_too_long_after(milliseconds(12'900), {.snapshot_bytes = bytes}, snapshots));
   EXPECT_TRUE(is_too_long_after(milliseconds(300), {.snapshot_bytes = bytes}, snapshots));
+}
+
+/// A gradient of a gigabyte is written to a disk that others write to as well.
+TEST_F(copy_wait_test, a_large_record_that_has_come_has_time_to_be_kept) {
+  constexpr auto bytes = 10 * disk_bytes_a_second_min;
+  EXPECT_FALSE(is_too_long_after(milliseconds(12'900), {.record_bytes = bytes}));
+  EXPECT_TRUE(is_too_long_after(milliseconds(300), {.record_bytes = bytes}));
+}
+
+/// The thread that would take the next record syncs a snapshot.
+TEST_F(copy_wait_test, a_record_may_wait_for_a_snapshot_that_is_being_kept) {
+  wait.on_standing({.snapshot_bytes = 10 * disk_bytes_a_second_min}, now);
+  EXPECT_FALSE(is_too_long_after(milliseconds(12'900), {.record_bytes = 1000}));
+  EXPECT_TRUE(is_too_long_after(milliseconds(300), {.record_bytes = 1000}));
+}
+
+/// What it had in hand is kept: the next small record has no more time than any other.
+TEST_F(copy_wait_test, what_is_kept_gives_no_more_time) {
+  wait.on_standing({.record_bytes = 10 * disk_bytes_a_second_min}, now);
+  EXPECT_FALSE(is_too_long_after(copy_wait::silence_max, {.end = {1}, .record_bytes = 0}));
+  EXPECT_TRUE(is_too_long_after(2 * tick, {.end = {1}, .record_bytes = 0}));
 }
 
 TEST_F(copy_wait_test, one_that_gets_further_does) {

@@ -20,7 +20,7 @@ TEST(gpu_device, says_what_its_bits_depend_on) {
 TEST(gpu_device, that_is_not_there_is_bad_usage_naming_how_many_are) {
   cuda_module module;
   for (const int number : {-1, 1000}) {
-    const auto opened = module.open(number);
+    const auto opened = module.open(number, precision::fp32);
     ASSERT_FALSE(opened);
     EXPECT_EQ(opened.error().code, error_code::bad_usage);
     EXPECT_NE(opened.error().message.find("counted from 0"), std::string::npos) << opened.error().message;
@@ -104,7 +104,7 @@ TEST(gpu_device, waits_for_more_steps_than_a_stream_holds) {
 /// In a process of its own, whose GPU is of no use after that. @returns for exit().
 int fail_once() {
   cuda_module module;
-  auto opened = module.open(0);
+  auto opened = module.open(0, precision::fp32);
   if (!opened) return 1;
   auto& device = **opened;
   device.run(lane::compute, fill{reinterpret_cast<float*>(std::uintptr_t{256}), 1000, 1.0F});

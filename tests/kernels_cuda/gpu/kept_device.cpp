@@ -11,7 +11,7 @@ namespace {
 
 device& kept() {
   static cuda_module module;
-  static auto opened = module.open(0);
+  static auto opened = module.open(0, precision::fp32);
   if (!opened) {
     std::fprintf(stderr, "%s\n", opened.error().message.c_str());
     std::abort();
@@ -23,7 +23,9 @@ device& kept() {
 class borrowed_device final : public device {
 public:
   device_properties properties() const override { return kept().properties(); }
+  precision arithmetic() const override { return kept().arithmetic(); }
   std::size_t free_bytes() const override { return kept().free_bytes(); }
+  std::size_t library_bytes() const override { return kept().library_bytes(); }
   result<void*> allocate(std::size_t bytes) override { return kept().allocate(bytes); }
   void release(void* memory) override { kept().release(memory); }
   result<void*> allocate_host(std::size_t bytes) override { return kept().allocate_host(bytes); }

@@ -44,7 +44,7 @@ TEST(cuda_module, says_what_there_is_or_what_is_missing) {
   } else {
     EXPECT_EQ(all.error().code, error_code::bad_usage);
     EXPECT_EQ(all.error().message.find("this host"), 0U) << all.error().message;
-    const auto opened = entry(build_id)->open(0);
+    const auto opened = entry(build_id)->open(0, precision::fp32);
     ASSERT_FALSE(opened);
     EXPECT_EQ(opened.error().message, all.error().message);
   }

@@ -36,7 +36,7 @@ public:
     return all;
 #endif
   }
-  result<std::unique_ptr<device>> open(int number) override {
+  result<std::unique_ptr<device>> open(int number, precision /*arithmetic*/) override {
     return fail(error_code::system, fmt::format("GPU {} does not answer", number));
   }
 };

@@ -1,9 +1,9 @@
 // A module of two devices that compute: kernels/cuda/stand_in, on the processor.
 //
 // What goes wrong with them is in a folder beside the module's file, of its name and ".faults". An
-// empty file there is one fault, named KIND-NUMBER: the next device that is opened takes it and
-// removes the file. "always-KIND-NUMBER" stays: every device has it, where no other is there.
-// "gpu0-always-KIND-NUMBER" does so of device 0 alone.
+// empty file there is one fault (or memory_bytes), named KIND-NUMBER: the next device that is
+// opened takes it and removes the file. "always-KIND-NUMBER" stays: every device has it, where no
+// other is there. "gpu0-always-KIND-NUMBER" does so of device 0 alone.
 #include "kernels/cuda/build_id.hpp"
 #include "kernels/cuda/stand_in/stand_in_device.hpp"
 
@@ -29,22 +29,27 @@ std::filesystem::path fault_folder() {
   return std::string{about.dli_fname} + ".faults";
 }
 
-/// Those of KIND-NUMBER.
-stand_in_faults named_fault(const std::string& name) {
+/// A device with what KIND-NUMBER names: a fault, or how much memory it has.
+stand_in_settings named_fault(const std::string& name) {
   static const std::map<std::string, std::int64_t stand_in_faults::*> kinds{
       {"no_memory_at", &stand_in_faults::no_memory_at},
       {"fails_at_step", &stand_in_faults::fails_at_step},
       {"hangs_at_step", &stand_in_faults::hangs_at_step}};
   const auto dash = name.find('-');
   const auto kind = kinds.find(name.substr(0, dash));
+  stand_in_settings settings;
+  const auto number = dash == std::string::npos ? 0 : std::stoll(name.substr(dash + 1));
+  if (name.starts_with("memory_bytes-")) {
+    settings.memory_bytes = static_cast<std::size_t>(number);
+    return settings;
+  }
   DLRUN_CHECK(dash != std::string::npos && kind != kinds.end(), "'{}' is no fault", name);
-  stand_in_faults faults;
-  faults.*kind->second = std::stoll(name.substr(dash + 1));
-  return faults;
+  settings.faults.*kind->second = number;
+  return settings;
 }
 
 /// Of a device, its next one.
-stand_in_faults take_fault(int number) {
+stand_in_settings take_fault(int number) {
   std::error_code none;
   std::vector<std::string> names;
   for (const auto& one : std::filesystem::directory_iterator{fault_folder(), none})
@@ -64,8 +69,10 @@ stand_in_faults take_fault(int number) {
 class faulty_module final : public device_module {
 public:
   result<std::vector<device_properties>> devices() const override { return stand_in_.devices(); }
-  result<std::unique_ptr<device>> open(int number) override {
-    return stand_in_module{{.devices = two, .faults = take_fault(number)}}.open(number);
+  result<std::unique_ptr<device>> open(int number, precision arithmetic) override {
+    auto settings = take_fault(number);
+    settings.devices = two;
+    return stand_in_module{settings}.open(number, arithmetic);
   }
 
 private:

@@ -1,0 +1,310 @@
+"""What an API server of Kubernetes that is played keeps: objects of namespaces, what changed, and what it admits."""
+
+import base64
+import copy
+import datetime
+import json
+import re
+import threading
+import time
+
+KINDS = {("", "pods"): "Pod", ("", "configmaps"): "ConfigMap", ("", "events"): "Event", ("", "serviceaccounts"): "ServiceAccount",
+         ("", "resourcequotas"): "ResourceQuota", ("", "limitranges"): "LimitRange", ("", "namespaces"): "Namespace",
+         ("batch", "jobs"): "Job", ("rbac.authorization.k8s.io", "roles"): "Role",
+         ("rbac.authorization.k8s.io", "rolebindings"): "RoleBinding"}
+RESOURCES = {kind: resource for (_, resource), kind in KINDS.items()}
+PAGE_MAX = 500
+STREAM_LOOK_S = 0.2
+BOOKMARK_EVERY_S, BOOKMARK_BEFORE_END_S = 60, 2  # as the server's watch cache
+FIRST_VERSION = 1000  # what is older was compacted before it began
+GRACE_S = 30
+MERGE_PATCH = "application/merge-patch+json"
+NAME = re.compile(r"[a-z0-9]([-a-z0-9.]*[a-z0-9])?$")
+UNITS = {"": 1, "k": 10**3, "M": 10**6, "G": 10**9, "Ki": 1 << 10, "Mi": 1 << 20, "Gi": 1 << 30, "Ti": 1 << 40}
+
+
+class refusal(Exception):
+    def __init__(self, code, message, reason="", headers=(), causes=()):
+        super().__init__(message)
+        self.code, self.headers = code, dict(headers)
+        self.status = {"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": code, "reason": reason, "message": message}
+        if causes:
+            self.status["details"] = {"causes": [{"reason": one} for one in causes]}
+
+
+def merged(into, patch):
+    """RFC 7386."""
+    if not isinstance(patch, dict):
+        return patch
+    made = dict(into) if isinstance(into, dict) else {}
+    for key, value in patch.items():
+        if value is None:
+            made.pop(key, None)
+        else:
+            made[key] = merged(made.get(key), value)
+    return made
+
+
+def stamp(in_s=0):
+    return (datetime.datetime.now(datetime.UTC) + datetime.timedelta(seconds=in_s)).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def quantity(text):
+    number, unit = re.match(r"([0-9.]+)([A-Za-z]*)$", str(text)).groups()
+    return float(number) * UNITS[unit]
+
+
+def selected(query):
+    """What tells the objects that a query chooses by their labels."""
+    wanted = dict(pair.split("=") for pair in query.get("labelSelector", "").split(",") if pair).items()
+    return lambda one: wanted <= one["metadata"].get("labels", {}).items()
+
+
+def is_over(pod):
+    return pod.get("status", {}).get("phase") in ("Succeeded", "Failed")
+
+
+class api_history:
+    """What changed in all namespaces, in one order, for those who watch."""
+
+    def __init__(self, lock):
+        self.version = self.oldest = FIRST_VERSION
+        self.changes = []  # (version, type, namespace, kind, object as it was then); all after the version `oldest`
+        self.pages = {}  # token of a list that goes on -> (version, the rest)
+        self.changed = threading.Condition(lock)
+        self.generation, self.is_over, self.is_silent = 0, False, False  # streams of older generations end
+        self.expires_in_stream = False  # 410 as an event of a stream that begins well, as most servers do it
+
+    def give_version(self, one):
+        self.version += 1
+        one["metadata"].setdefault("uid", f"uid-{self.version}")
+        one["metadata"].setdefault("creationTimestamp", stamp())
+        one["metadata"]["resourceVersion"] = str(self.version)
+
+    def note(self, what, space, kind, one):
+        with self.changed:
+            self.give_version(one)
+            self.changes.append((self.version, what, space, kind, copy.deepcopy(one)))
+            self.changed.notify_all()
+
+    def compact(self):
+        """What was before cannot be watched any more, and no list goes on."""
+        with self.changed:
+            self.oldest, self.changes = self.version + 1, []
+            self.version += 1
+            self.pages.clear()
+            self.changed.notify_all()
+
+    def cut(self):
+        """All streams end."""
+        with self.changed:
+            self.generation += 1
+            self.changed.notify_all()
+
+    def silence(self, is_silent):
+        """Streams stay open, and nothing comes of them meanwhile."""
+        with self.changed:
+            self.is_silent = is_silent
+            self.changed.notify_all()
+
+    def stop(self):
+        self.is_over = True
+        self.cut()
+
+    def expired(self, since):
+        return refusal(410, f"too old resource version: {since} ({self.oldest})", "Expired")
+
+    def watch(self, since, space, kind, fits, lasts_s):
+        """@returns a generator of events"""
+        if since < self.oldest and not self.expires_in_stream:
+            raise self.expired(since)
+        return self.stream(since, (space, kind, fits), self.generation, time.monotonic() + lasts_s)
+
+    def stream(self, since, wanted, generation, until):
+        bookmark_at = min(time.monotonic() + BOOKMARK_EVERY_S, until - BOOKMARK_BEFORE_END_S)
+        while time.monotonic() < until:
+            with self.changed:
+                if self.generation != generation or self.is_over:
+                    return
+                if since < self.oldest:
+                    yield {"type": "ERROR", "object": self.expired(since).status}
+                    return
+                new = [] if self.is_silent else [one for one in self.changes if one[0] > since]
+                is_due = not self.is_silent and time.monotonic() >= bookmark_at
+                if not new and not is_due:
+                    self.changed.wait(STREAM_LOOK_S)
+                    continue
+                since = self.version
+            yield from chosen_events(new, *wanted)
+            if is_due:
+                bookmark_at = time.monotonic() + BOOKMARK_EVERY_S
+                yield {"type": "BOOKMARK", "object": {"kind": wanted[1], "metadata": {"resourceVersion": str(since)}}}
+
+    def list(self, kind, all_there, query):
+        """A page. All pages of a list are of one moment."""
+        limit = min(PAGE_MAX, int(query.get("limit", PAGE_MAX)) or PAGE_MAX)
+        if "continue" in query:
+            if query["continue"] not in self.pages:
+                raise refusal(410, "The provided continue parameter is too old to display a consistent list result.", "Expired")
+            version, items = self.pages[query["continue"]]
+        else:
+            version, items = self.version, copy.deepcopy(all_there)
+        meta = {"resourceVersion": str(version)}
+        if len(items) > limit:
+            meta["continue"] = base64.b64encode(f"{version}/{len(self.pages)}".encode()).decode()
+            meta["remainingItemCount"] = len(items) - limit
+            self.pages[meta["continue"]] = version, items[limit:]
+        return {"kind": f"{kind}List", "apiVersion": "v1", "metadata": meta, "items": items[:limit]}
+
+
+def chosen_events(changes, space, kind, fits):
+    for _, what, of_space, of_kind, one in changes:
+        if (of_space, of_kind) == (space, kind) and fits(one):
+            yield {"type": what, "object": one}
+
+
+class api_space:
+    """The objects of one namespace.
+    @param objects (kind, name) -> object; whoever made it may add to it behind this. players: who are told of changes: on_job(space, name)
+    that a Job was patched, on_pod(space, made) that a Pod was made, on_end(space, going) that one is to end, and says whether somebody
+    will tell when it has"""
+
+    def __init__(self, name, history, objects, players):
+        self.name, self.history, self.objects, self.players = name, history, objects, players
+        self.created = {}  # (kind, name) -> time.time() of its POST
+        self.events = []
+        self.is_ending = False
+
+    def of(self, kind):
+        return [one for (found, _), one in sorted(self.objects.items()) if found == kind]
+
+    def note(self, what, kind, one):
+        one["metadata"]["namespace"] = self.name
+        self.history.note(what, self.name, kind, one)
+
+    # ---- reads
+
+    def there(self, kind, name):
+        if (kind, name) not in self.objects:
+            raise refusal(404, f'{RESOURCES.get(kind, kind)} "{name}" not found', "NotFound")
+        if "uid" not in self.objects[kind, name]["metadata"]:  # it was applied behind this
+            self.history.give_version(self.objects[kind, name])
+        return self.objects[kind, name]
+
+    def list(self, kind, query):
+        return self.history.list(kind, list(filter(selected(query), self.of(kind))), query)
+
+    def watch(self, kind, query):
+        lasts_s = int(query.get("timeoutSeconds", 1800))
+        return self.history.watch(int(query["resourceVersion"]), self.name, kind, selected(query), lasts_s)
+
+    # ---- changes
+
+    def create(self, kind, made):
+        name = made.get("metadata", {}).get("name", "")
+        self.validate(kind, name, made)
+        if self.is_ending:
+            raise refusal(403, f'{RESOURCES[kind]} "{name}" is forbidden: unable to create new content in namespace {self.name} because it is'
+                          " being terminated", "Forbidden", causes=["NamespaceTerminating"])
+        if (kind, name) in self.objects:
+            raise refusal(409, f'{RESOURCES[kind]} "{name}" already exists', "AlreadyExists")
+        if kind == "Pod":
+            self.admit_pod(name, made)
+            made["status"] = {"phase": "Pending"}
+        self.created[kind, name] = time.time()
+        if kind == "Event":
+            self.events.append(made)
+        else:
+            self.objects[kind, name] = made
+        self.note("ADDED", kind, made)
+        told = copy.deepcopy(made)
+        if kind == "Pod":
+            self.players.on_pod(self, made)
+        return told
+
+    def validate(self, kind, name, made):
+        if not NAME.match(name):
+            raise refusal(422, f'{kind} "{name}" is invalid: metadata.name: Invalid value: "{name}": a lowercase RFC 1123 subdomain', "Invalid")
+        if kind == "Pod" and not made.get("spec", {}).get("containers"):
+            raise refusal(422, f'Pod "{name}" is invalid: spec.containers: Required value', "Invalid")
+
+    def admit_pod(self, name, made):
+        used = sum(not is_over(one) for one in self.of("Pod"))
+        for one in self.of("ResourceQuota"):
+            hard = int(one["spec"]["hard"].get("pods", PAGE_MAX))
+            if used + 1 > hard:
+                raise refusal(403, f'pods "{name}" is forbidden: exceeded quota: {one["metadata"]["name"]}, requested: pods=1, used: pods={used},'
+                              f" limited: pods={hard}", "Forbidden")
+        for limits in (limits for one in self.of("LimitRange") for limits in one["spec"]["limits"] if limits["type"] == "Container"):
+            for container in made["spec"]["containers"]:
+                most = limits.get("max", {}).get("memory")
+                wanted = container.get("resources", {}).get("limits", {}).get("memory")
+                if most and wanted and quantity(wanted) > quantity(most):
+                    raise refusal(403, f'pods "{name}" is forbidden: maximum memory usage per Container is {most}, but limit is {wanted}',
+                                  "Forbidden")
+
+    def patch(self, kind, name, content_type, body):
+        if content_type != MERGE_PATCH:
+            raise refusal(415, "the body of the request was in an unknown format - accepted media types include: " + MERGE_PATCH,
+                          "UnsupportedMediaType")
+        before, patch = self.there(kind, name), json.loads(body)
+        wanted = patch.get("metadata", {}).get("resourceVersion")
+        if wanted is not None and wanted != before["metadata"].get("resourceVersion"):
+            raise refusal(409, f'Operation cannot be fulfilled on {RESOURCES[kind]} "{name}": the object has been modified; please apply your'
+                          " changes to the latest version and try again", "Conflict")
+        after = merged(before, patch)
+        if kind == "Pod" and after["spec"] != before["spec"]:
+            raise refusal(422, f'Pod "{name}" is invalid: spec: Forbidden: pod updates may not change fields', "Invalid")
+        before.update(after)  # the same object, which others have
+        self.note("MODIFIED", kind, before)
+        if "deletionTimestamp" in before["metadata"] and not before["metadata"].get("finalizers"):
+            self.remove(before, kind)
+        elif kind == "Job":
+            self.players.on_job(self, name)
+        return before
+
+    def delete(self, kind, name, options):
+        going, wanted = self.there(kind, name), options.get("preconditions", {}).get("uid")
+        if wanted is not None and going["metadata"]["uid"] != wanted:
+            raise refusal(409, f'Operation cannot be fulfilled on {RESOURCES[kind]} "{name}": Precondition failed: UID in precondition: {wanted},'
+                          f" UID in object meta: {going['metadata']['uid']}", "Conflict")
+        self.end(going, kind, options.get("gracePeriodSeconds"))
+        return going
+
+    def end(self, going, kind="Pod", grace_s=None):
+        """It is deleted in order."""
+        with self.history.changed:
+            if kind == "Pod" and grace_s is None:
+                grace_s = going["spec"].get("terminationGracePeriodSeconds", GRACE_S)
+            if "deletionTimestamp" not in going["metadata"]:
+                if kind != "Pod" and not going["metadata"].get("finalizers"):
+                    self.remove(going, kind)
+                    return
+                going["metadata"] |= {"deletionTimestamp": stamp(grace_s or 0), "deletionGracePeriodSeconds": grace_s or 0}
+                self.note("MODIFIED", kind, going)
+                is_awaited = kind == "Pod" and self.players.on_end(self, going)
+                if not is_awaited or grace_s == 0:
+                    self.remove(going, kind)
+            elif kind == "Pod" and grace_s == 0:
+                self.remove(going, kind)
+
+    def remove(self, gone, kind="Pod"):
+        """It has ended; it is gone when nobody holds it by a finalizer."""
+        with self.history.changed:
+            if gone["metadata"].get("finalizers"):
+                return
+            if self.objects.pop((kind, gone["metadata"]["name"]), None) is not None:
+                self.note("DELETED", kind, gone)
+
+    def collect_garbage(self):
+        """Objects whose owners are gone end."""
+        with self.history.changed:
+            while True:
+                uids = {one["metadata"].get("uid") for one in self.objects.values()}
+                orphans = [(kind, one) for (kind, _), one in self.objects.items()
+                           if one["metadata"].get("ownerReferences") and "deletionTimestamp" not in one["metadata"]
+                           and not any(owner["uid"] in uids for owner in one["metadata"]["ownerReferences"])]
+                for kind, one in orphans:
+                    self.end(one, kind)
+                if all(kind == "Pod" for kind, _ in orphans):
+                    return

@@ -1,0 +1,279 @@
+"""A pod, as a kubelet runs it, of processes of this machine.
+
+A pod is a network namespace of `net_hosts` and a folder; its container has mounts, processes and a name of its own, no rights, and runs
+as the user that the manifest names, on a root that it cannot write to, with a token of its service account where the manifest wants one.
+"""
+
+import contextlib
+import os
+import pathlib
+import re
+import shlex
+import signal
+import subprocess
+import threading
+import time
+
+from waiting import PATIENCE_S, wait_until
+
+FIRST_BACK_OFF_S, BACK_OFF_MAX_S = 0.1, 1  # of Kubernetes: 10 s and 5 minutes
+POLL_S = 0.05
+FROM_HOST = ("usr", "sys")
+DEVICES = ("null", "zero", "full", "random", "urandom")
+ACCOUNT_FOLDER = "var/run/secrets/kubernetes.io/serviceaccount"
+LINKS = ("bin", "lib", "lib64", "sbin")
+WRITABLE_BY_GROUP = 0o2777  # as the kubelet makes folders for fsGroup
+
+
+def expanded(word, variables):
+    """As Kubernetes puts variables into a command: $(NAME), and $$ for $."""
+    return re.sub(r"\$\$|\$\((\w+)\)", lambda found: "$" if found[0] == "$$" else variables.get(found[1], found[0]), word)
+
+
+class pod:
+    """One pod, as an object of the API server, from when it is made until its containers do not run any more.
+    @param job that made it; None: somebody else did"""
+
+    def __init__(self, cluster, made, host, node, job=None):
+        self.cluster, self.object, self.job, self.host, self.node = cluster, made, job, host, node
+        self.name, self.spec, self.labels = made["metadata"]["name"], made["spec"], made["metadata"]["labels"]
+        self.host_name = self.spec.get("hostname", self.name)
+        self.group = job["metadata"]["name"] if job else f"{self.labels['app.kubernetes.io/instance']}-hosts"
+        self.is_cut_off, self.is_lost = False, False  # its node is dead, as far as anybody sees; and is so
+        self.is_evicted = False
+        self.folder = cluster.folder / "pods" / f"{self.name}.{len(cluster.pods)}"  # a name may come back
+        self.log = cluster.folder / f"{self.name}.log"
+        self.exit_codes, self.phase, self.is_deleted, self.is_replaced = [], "Running", False, False
+        self.restarts, self.container, self.lock = 0, None, threading.Lock()
+        self.ended_by = None  # as Kubernetes names it, of its container
+        self.make_folder()
+        self.tell({"running": {}})
+        self.thread = threading.Thread(target=self.keep_running, daemon=True)
+        self.thread.start()
+
+    def tell(self, state):
+        """As its kubelet does. @param state of its container"""
+        container = {"name": "dlrun", "restartCount": self.restarts, "state": state}
+        if self.ended_by:
+            container["lastState"] = {"terminated": {"reason": self.ended_by, "exitCode": self.exit_codes[-1]}}
+        self.object["status"] = {"phase": self.phase, "podIP": self.cluster.hosts.address(self.host), "containerStatuses": [container]}
+        if self.is_evicted:
+            self.object["status"]["reason"] = "Evicted"
+        if self.cluster.api and not self.is_cut_off and self.cluster.objects.get(("Pod", self.name)) is self.object:
+            self.cluster.api.space.note("MODIFIED", "Pod", self.object)
+
+    # ---- its folder
+
+    def make_folder(self):
+        root = self.folder / "root"
+        for name in (*FROM_HOST, "proc", "dev", "etc", "pauses"):
+            (root / name).mkdir(parents=True)
+        for name in LINKS:
+            (root / name).symlink_to(f"usr/{name}")
+        (root / "etc/nsswitch.conf").write_text("hosts: files\n")
+        self.cluster.write_names(root)
+        self.termination_log.touch()
+        self.termination_log.chmod(0o666)  # as the kubelet makes it
+        if self.spec["automountServiceAccountToken"]:
+            (root / ACCOUNT_FOLDER).mkdir(parents=True)
+            self.cluster.api.give_account(self.spec["serviceAccountName"], self.account_folder, self.spec["securityContext"]["fsGroup"])
+        for mount in self.only_container()["volumeMounts"]:
+            (root / mount["mountPath"].lstrip("/")).mkdir(parents=True, exist_ok=True)
+        for volume in self.spec["volumes"]:
+            self.make_volume(volume)
+
+    @property
+    def termination_log(self):
+        return self.folder / "termination-log"
+
+    @property
+    def account_folder(self):
+        return self.folder / "account"
+
+    def volume(self, name):
+        """Where it lies."""
+        found = next(one for one in self.spec["volumes"] if one["name"] == name)
+        if "persistentVolumeClaim" in found:
+            return self.cluster.claim(found["persistentVolumeClaim"]["claimName"])
+        return self.folder / "volumes" / name
+
+    def make_volume(self, volume):
+        group = self.spec["securityContext"]["fsGroup"]
+        if "persistentVolumeClaim" in volume:
+            return
+        folder = self.volume(volume["name"])
+        folder.mkdir(parents=True)
+        if "emptyDir" in volume:
+            os.chown(folder, 0, group)
+            folder.chmod(WRITABLE_BY_GROUP)
+            return
+        is_secret = "secret" in volume
+        mode = volume["secret"]["defaultMode"] if is_secret else 0o644
+        for name, content in self.cluster.files_of(volume).items():
+            (folder / name).write_bytes(content)
+            os.chown(folder / name, 0, group)
+            (folder / name).chmod(mode | (mode & 0o700) >> 3 if is_secret else mode)
+
+    # ---- its container
+
+    def only_container(self):
+        [container] = self.spec["containers"]
+        return container
+
+    def variables(self):
+        fields = {"status.podIP": self.cluster.hosts.address(self.host)}
+        api = {"KUBERNETES_SERVICE_HOST": self.cluster.api.host, "KUBERNETES_SERVICE_PORT": self.cluster.api.port} if self.cluster.api else {}
+        return api | {one["name"]: fields[one["valueFrom"]["fieldRef"]["fieldPath"]] for one in self.only_container()["env"]}
+
+    def mounts(self):
+        """Shell commands that lay its root out."""
+        root = shlex.quote(str(self.folder / "root"))
+        yield f"mount --bind {root} {root}"
+        for name in FROM_HOST:
+            yield f"mount --bind /{name} {root}/{name}"
+        yield f"mount -t proc proc {root}/proc"
+        yield f"mount -t tmpfs tmpfs {root}/dev"
+        for name in DEVICES:
+            yield f"touch {root}/dev/{name} && mount --bind /dev/{name} {root}/dev/{name}"
+        yield f"ln -s /proc/self/fd {root}/dev/fd"
+        yield f"touch {root}/dev/termination-log && mount --bind {shlex.quote(str(self.termination_log))} {root}/dev/termination-log"
+        if self.account_folder.exists():
+            yield f"mount --bind {shlex.quote(str(self.account_folder))} {root}/{ACCOUNT_FOLDER}"
+        yield f"mount -t tmpfs tmpfs {root}/usr/local && mkdir {root}/usr/local/bin && touch {root}/usr/local/bin/dlrun"
+        yield f"mount --bind {shlex.quote(self.cluster.program)} {root}/usr/local/bin/dlrun"
+        yield f"mount --bind {shlex.quote(str(self.cluster.pauses))} {root}/pauses"
+        for mount in self.only_container()["volumeMounts"]:
+            at = f"{root}{mount['mountPath']}"
+            yield f"mount --bind {shlex.quote(str(self.volume(mount['name'])))} {at}"
+            if mount.get("readOnly"):
+                yield f"mount -o remount,bind,ro {at}"
+        if self.only_container()["securityContext"]["readOnlyRootFilesystem"]:
+            yield f"mount -o remount,bind,ro {root}"
+        yield f"hostname {self.host_name}"
+
+    def as_its_user(self, words):
+        """The words that run others as the container's user, without rights."""
+        of_pod, own = self.spec["securityContext"], self.only_container()["securityContext"]
+        assert own["capabilities"] == {"drop": ["ALL"]} and own["allowPrivilegeEscalation"] is False
+        assert of_pod["runAsNonRoot"] and of_pod["runAsUser"] != 0
+        variables = {"PATH": "/usr/local/bin:/usr/bin", "PAUSES": "/pauses/pauses"} | self.variables()
+        return ["/usr/bin/setpriv", f"--reuid={of_pod['runAsUser']}", f"--regid={of_pod['runAsGroup']}", f"--groups={of_pod['fsGroup']}",
+                "--no-new-privs", "--bounding-set=-all", "--inh-caps=-all",
+                "/usr/bin/env", "-i", *(f"{name}={value}" for name, value in variables.items()), *words]
+
+    def run(self):
+        """Its container, once. @returns the exit code; negative: by that signal"""
+        container, variables = self.only_container(), self.variables()
+        words = [expanded(word, variables) for word in (*container["command"], *container["args"])]
+        script = " && ".join(("set -e", *self.mounts(), f"exec chroot {shlex.quote(str(self.folder / 'root'))} \"$@\""))
+        with open(self.log, "ab") as output, self.lock:
+            if self.is_deleted or self.is_lost:
+                return -signal.SIGTERM
+            self.container = subprocess.Popen(
+                [*self.cluster.hosts.within(self.host), "unshare", "--pid", "--fork", "--kill-child", "--uts", "sh", "-c", script, "sh",
+                 *self.as_its_user(words)], stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, start_new_session=True)
+        return self.container.wait()
+
+    def keep_running(self):
+        """Again after any end but a good one, as restartPolicy: OnFailure wants."""
+        assert self.spec["restartPolicy"] == "OnFailure"
+        wait_s = FIRST_BACK_OFF_S
+        while True:
+            self.exit_codes.append(self.run())
+            if self.is_lost:
+                return
+            if self.exit_codes[-1] == 0:
+                self.phase = "Succeeded"
+            elif self.is_deleted:
+                self.phase = "Failed"
+            if self.phase != "Running":
+                break
+            self.tell({"waiting": {"reason": "CrashLoopBackOff"}})
+            time.sleep(wait_s)  # of a kubelet; whoever waits for what comes of it polls
+            wait_s = min(2 * wait_s, BACK_OFF_MAX_S)
+            self.restarts += 1
+            self.tell({"running": {}})
+            if self.job:
+                self.cluster.look_at_limit(self.job["metadata"]["name"])
+        self.tell({"terminated": {"exitCode": self.exit_codes[-1]}})
+        self.cluster.on_pod_over(self)
+
+    def main_process(self):
+        """The first process of its container, as the host numbers it; None: there is none yet."""
+        with contextlib.suppress(OSError, AttributeError, ValueError):
+            outer = self.container.pid
+            [child] = pathlib.Path(f"/proc/{outer}/task/{outer}/children").read_text().split()
+            if pathlib.Path(f"/proc/{child}/comm").read_text().strip().startswith("dlrun"):
+                return int(child)
+        return None
+
+    def kill_container(self, reason="Error", which=signal.SIGKILL):
+        """As when its memory is used up ("OOMKilled"): the end of the first process ends all."""
+        self.ended_by = reason
+        os.kill(wait_until(self.main_process, f"{self.name} runs"), which)
+
+    def delete(self):
+        """As `kubectl delete`. Returns when nothing of it runs."""
+        if self.cluster.api:
+            self.cluster.api.space.end(self.object)
+        else:
+            self.end()
+        self.thread.join()
+
+    def end(self):
+        """SIGTERM, and after the grace of the pod SIGKILL."""
+        with self.lock:
+            self.is_deleted = True
+        self.cluster.on_pod_deleted(self)
+        grace_s, process = self.spec["terminationGracePeriodSeconds"], None
+        until = time.monotonic() + grace_s
+        while self.thread.is_alive() and not process and time.monotonic() < until:  # its root is being laid out
+            process = self.main_process()
+            self.thread.join(timeout=0 if process else POLL_S)
+        if process:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(process, signal.SIGTERM)
+        self.thread.join(timeout=grace_s)
+        if self.thread.is_alive():
+            self.container.kill()
+            self.thread.join()
+
+    def evict(self):
+        """As a kubelet that is short of something: it ends in order, and the pod has failed."""
+        self.is_evicted = True
+        self.end()
+
+    def lose(self):
+        """Its node is gone, with all that ran there and was stored there; its link first, so that nobody hears of the ends."""
+        with self.lock:
+            self.is_cut_off = self.is_lost = True
+        self.cluster.hosts.set_link(self.host, "down")
+        self.cluster.hosts.kill_all(self.host)
+        self.thread.join()
+
+    def cut_off(self):
+        """Its node is dead: nothing runs there, and nobody says so."""
+        self.is_cut_off = True
+        for process in self.cluster.hosts.processes(self.host):
+            os.kill(process, signal.SIGSTOP)
+
+    def come_back(self):
+        """Its node had only been away."""
+        for process in self.cluster.hosts.processes(self.host):
+            with contextlib.suppress(ProcessLookupError):  # the first that goes on may end others
+                os.kill(process, signal.SIGCONT)
+        self.is_cut_off = False
+        if "deletionTimestamp" in self.object["metadata"]:
+            self.cluster.on_pod_to_end(self.object)
+
+    def execute(self, *words):
+        """As `kubectl exec`. @returns exit code, output, complaints"""
+        process = self.main_process()
+        if process is None:
+            return None, "", "it does not run"
+        done = subprocess.run(["nsenter", "--target", str(process), "--mount", "--net", "--pid", "--uts", "--root", "--wd",
+                               *self.as_its_user(words)], capture_output=True, text=True, timeout=PATIENCE_S)
+        return done.returncode, done.stdout, done.stderr
+
+    def said(self):
+        return self.log.read_text(errors="replace") if self.log.exists() else ""

@@ -1,0 +1,158 @@
+"""A job on pods: what `dlrun manifests` prints, run by small_cluster.py beside an API server that is played."""
+
+import json
+import os
+import secrets
+import subprocess
+
+import fake_api
+import small_data
+from etcd_members import own_authority
+from waiting import expect, wait_until
+
+NAME, HOSTS = "job", 2
+COMPLETED, INTERRUPTED = 0, 130
+API_PORT = 6443
+
+
+class players_of(fake_api.players):
+    """A small cluster."""
+
+    def __init__(self, cluster):
+        self.cluster = cluster
+
+    def on_job(self, space, name):
+        self.cluster.on_job_changed(name)
+
+    def on_pod(self, space, made):
+        self.cluster.on_pod_made(made)
+
+    def on_end(self, space, going):
+        return self.cluster.on_pod_to_end(going)
+
+
+class cluster_api(fake_api.fake_api):
+    """The API server of a small cluster, on its last host."""
+
+    def __init__(self, cluster, folder):
+        self.cluster, self.where = cluster, cluster.hosts.names[-1]
+        cluster.free_hosts.remove(self.where)
+        self.host, self.port = cluster.hosts.address(self.where), str(API_PORT)
+        self.authority = self.told_authority = own_authority(folder)
+        self.accounts = []
+        super().__init__(cluster.hosts.listener(self.where, API_PORT), *self.authority.issue("api", self.host), cluster.objects, players_of(cluster))
+        cluster.api, cluster.lock = self, self.lock  # each calls the other
+
+    def come_back(self):
+        """After stop(), at the same address."""
+        self.begin_again(self.cluster.hosts.listener(self.where, API_PORT))
+
+    def answer_in(self, space, kind, name, verb, query, headers, body):
+        if verb == "watch":  # as dlrun asks
+            assert kind == "Pod" and query["allowWatchBookmarks"] == "true" and 240 <= int(query["timeoutSeconds"]) <= 300, query
+        return super().answer_in(space, kind, name, verb, query, headers, body)
+
+    def give_account(self, account, folder, group):
+        """What a container of that service account has mounted."""
+        folder.mkdir()
+        (folder / "ca.crt").write_bytes(self.told_authority.certificate.read_bytes())
+        (folder / "namespace").write_text(fake_api.NAMESPACE)
+        self.accounts.append((account, folder, group))
+        self.renew_tokens()
+
+    def renew_tokens(self):
+        """Those before are not taken any more."""
+        with self.lock:
+            self.tokens.clear()
+            for account, folder, group in self.accounts:
+                token, new = secrets.token_hex(16), folder / "token.new"
+                self.tokens[token] = fake_api.NAMESPACE, account
+                new.write_text(token)
+                os.chown(new, 0, group)
+                new.chmod(0o640)
+                new.replace(folder / "token")
+
+
+class job_on_pods:
+    """Base of whoever has `bench`, `data` (of small_data), `program`, `cluster`, `api` and `pauses`."""
+
+    pod_hosts = HOSTS  # beside the control pod
+
+    def spec_of_pods(self, spec):
+        """With the data where pods find it."""
+        claimed = self.cluster.claim("data")
+        for key in ("records", "labels"):
+            (claimed / key).write_bytes((self.bench.folder / f"train-{key if key == 'labels' else 'images'}").read_bytes())
+        return spec | {"data": {"train": {**self.data, "records": "/data/records", "labels": "/data/labels"}}}
+
+    def words_for(self, verb, spec, *options):
+        file = small_data.write_spec(self.bench.folder / "job.yaml", self.spec_of_pods(spec))
+        return [self.program, verb, str(file), "--image", "dlrun", "--name", NAME, "--hosts", str(self.pod_hosts), "--cpus", "2", "--memory",
+                "2Gi", "--disk", "10Gi", "--data-claim", "data", "--run-claim", "runs", *options]
+
+    def manifests(self, spec, *options):
+        done = subprocess.run(self.words_for("manifests", spec, *options), capture_output=True, text=True)
+        expect((done.returncode, done.stderr) == (COMPLETED, ""), f"dlrun manifests: {done.returncode}, {done.stderr}")
+        return done.stdout
+
+    def start(self, spec, *options):
+        """All that `kubectl apply` starts: the control pod, which makes the others."""
+        self.cluster.apply(self.manifests(spec, *options))
+        [self.control] = self.cluster.start(NAME)
+        wait_until(lambda: len(self.pods_of_hosts()) == self.pod_hosts, "the pods of hosts are there")
+        self.hosts_pods = self.pods_of_hosts()
+
+    def pods_of_hosts(self):
+        """Those that run, or are to, in order of their names."""
+        return sorted(self.cluster.pods_of(f"{NAME}-hosts"), key=lambda one: one.name)
+
+    def control_pod(self):
+        """None: there is none."""
+        return next(iter(self.cluster.pods_of(NAME)), None)
+
+    def made_pods(self):
+        """Names of the pods of hosts that were made through the API."""
+        return {name for kind, name in self.api.created if kind == "Pod"}
+
+    def pods_told(self):
+        """Names of the pods of hosts that the API server has, gone or not."""
+        return {name for kind, name in list(self.cluster.objects) if kind == "Pod" and name.startswith(f"{NAME}-hosts-")}
+
+    @property
+    def run_dir(self):
+        return self.cluster.claim("runs") / NAME
+
+    def events(self, kind=None):
+        """All of that kind that there are."""
+        file = self.run_dir / "events.jsonl"
+        found = [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
+        return [one for one in found if kind in (None, one["event"])]
+
+    def status(self):
+        control = self.control_pod()
+        if control is None:
+            return {}
+        code, told, _ = control.execute("/usr/local/bin/dlrun", "status", f"/var/lib/dlrun/{NAME}", "--json")
+        return json.loads(told) if code == COMPLETED else {}
+
+    def wait_until_trains(self, beyond=0):
+        """On all its hosts, after that step. @returns the status"""
+        def trains():
+            now = self.status()
+            is_whole = [host["state"] for host in now.get("hosts", [])].count("there") == self.pod_hosts + 1
+            return now if is_whole and now.get("status") == "running" and now["step"] > beyond else None
+
+        return wait_until(trains, "it trains on all pods")
+
+    def wait_for_end(self, reference, patience_s=180):
+        """The Job comes to its end, its pods are gone, and the bits are those of the report of one host. @returns its report"""
+        self.pauses.end()
+        wait_until(lambda: NAME in self.cluster.jobs_over, "the Job is complete", patience_s)
+        wait_until(lambda: not self.pods_of_hosts(), "the pods of hosts end")
+        wait_until(lambda: not self.pods_told(), "the pods of hosts are deleted")
+        report = json.loads((self.run_dir / "report.json").read_text())
+        told = (report["status"], report["samples_missing"], report["samples_duplicated"])
+        expect(told == ("completed", 0, 0), f"status and samples missing and duplicated are {told}")
+        for name in ("parameters_sha256", "samples_committed"):
+            expect(report[name] == reference[name], f"{name} {report[name]}, undisturbed {reference[name]}")
+        return report

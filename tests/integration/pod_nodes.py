@@ -1,0 +1,98 @@
+"""Nodes of a small cluster: where pods are, and what nodes do to them."""
+
+import threading
+
+NODES = 4
+
+
+class pod_nodes:
+    """@param cluster whose pods these are; its lock guards all here"""
+
+    def __init__(self, cluster):
+        self.cluster = cluster
+        self.cordoned, self.lost = set(), set()
+        self.has_image, self.waiting = True, []  # Pods that could not begin yet
+
+    def pick(self, is_of_job=False):
+        """The node with the fewest pods; None: none takes any. Pods of Jobs are taken by all."""
+        others = self.lost if is_of_job else self.lost | self.cordoned
+        there = [node for node in range(NODES) if node not in others]
+        return min(there, key=lambda node: len(self.pods_on(node))) if there else None
+
+    def pods_on(self, node):
+        """Those that are not over."""
+        return [one for one in self.cluster.pods if one.node == node and one.phase == "Running" and not one.is_lost]
+
+    # ---- what happens to them
+
+    def drain(self, node):
+        """As `kubectl drain`: it takes no pods any more, and those there end in order. @returns those"""
+        with self.cluster.lock:
+            self.cordoned.add(node)
+            going = self.pods_on(node)
+        for one in going:
+            threading.Thread(target=one.delete, daemon=True).start()
+        return going
+
+    def cordon(self, *nodes):
+        with self.cluster.lock:
+            self.cordoned.update(nodes)
+
+    def uncordon(self, *nodes):
+        with self.cluster.lock:
+            self.cordoned.difference_update(nodes)
+            self.look_at_waiting()
+
+    def lose(self, node):
+        """With all that runs and is stored there, and nobody says so. @returns the pods that were there"""
+        with self.cluster.lock:
+            self.lost.add(node)
+            gone = self.pods_on(node)
+        for one in gone:
+            one.lose()
+        return gone
+
+    def replace(self, node):
+        """As when somebody deletes the Node: its pods are gone with it. Another one comes in its place."""
+        with self.cluster.lock:
+            self.lost.discard(node)
+            gone = [one for one in self.cluster.pods if one.node == node and one.is_lost and one.phase == "Running"]
+            for one in gone:
+                one.phase = "Failed"
+                self.cluster.hosts.set_link(one.host, "up")
+                self.cluster.api.space.remove(one.object)
+                self.cluster.on_pod_over(one)
+            self.look_at_waiting()
+
+    # ---- pods that cannot begin
+
+    def spoil_image(self):
+        self.has_image = False
+
+    def mend_image(self):
+        with self.cluster.lock:
+            self.has_image = True
+            self.look_at_waiting()
+
+    def place(self, made):
+        self.waiting.append(made)
+        self.look_at_waiting()
+
+    def look_at_waiting(self):
+        """Those that can begin do so; of the others it is told why they cannot."""
+        for made in list(self.waiting):
+            if self.cluster.objects.get(("Pod", made["metadata"]["name"])) is not made:
+                self.waiting.remove(made)
+            elif not self.cluster.free_hosts or self.pick() is None:
+                message = f"0/{NODES} nodes are available: {NODES} node(s) were unschedulable."
+                self.say_why(made, {"conditions": [{"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": message}]})
+            elif not self.has_image:
+                waits = {"reason": "ImagePullBackOff", "message": 'Back-off pulling image "dlrun"'}
+                self.say_why(made, {"containerStatuses": [{"name": "dlrun", "restartCount": 0, "state": {"waiting": waits}}]})
+            else:
+                self.waiting.remove(made)
+                self.cluster.run_pod(made)
+
+    def say_why(self, made, status):
+        made["status"] = {"phase": "Pending"} | status
+        self.cluster.api.space.note("MODIFIED", "Pod", made)
