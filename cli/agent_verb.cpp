@@ -1,3 +1,4 @@
+#include "base/host_exit.hpp"
 #include "cli/complain.hpp"
 #include "cli/decimal.hpp"
 #include "cli/verbs.hpp"
@@ -18,12 +19,18 @@ int run_agent(const runtime::joining_host& host) {
          fmt::format("--join {}: name what the host proves itself by: --token-file, with a token of 'dlrun "
                      "token', or --key-file, with what 'join.key_file' of the list of hosts names",
                      host.root)});
-  const auto ended = host.root.empty() ? runtime::run_host_agent(STDIN_FILENO)
-                                       : runtime::join_job(host, [](const auto& text) {
-                                           say(stdout, "{}\n", text);
-                                           flush(stdout);
-                                         });
-  return ended ? static_cast<int>(job::exit_code::success) : complain(ended.error());
+  constexpr auto success = static_cast<int>(job::exit_code::success);
+  if (host.root.empty()) {
+    const auto ended = runtime::run_host_agent(STDIN_FILENO);
+    return ended ? success : complain(ended.error());
+  }
+  const auto ended = runtime::join_job(host, [](const auto& text) {
+    say(stdout, "{}\n", text);
+    flush(stdout);
+  });
+  if (ended) return success;
+  const auto code = complain(ended.error().why);
+  return ended.error().has_other_bits ? base::other_bits_exit_code : code;
 }
 
 /// How it joins, and what it says of itself.

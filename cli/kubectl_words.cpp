@@ -2,6 +2,7 @@
 
 #include "base/utf8.hpp"
 #include "cli/kubernetes_objects.hpp"
+#include "kubernetes/eviction_budget.hpp"
 #include "kubernetes/job_outcome.hpp"
 #include "kubernetes/json_text.hpp"
 #include "kubernetes/pod_requests.hpp"
@@ -44,6 +45,7 @@ std::string selector(const pods_target& of) {
 words names_of_objects(const std::string& job) {
   return {"job.batch/" + job,
           "configmap/" + kubernetes::pods_object_of(job),
+          "poddisruptionbudget.policy/" + kubernetes::budget_name_of(job),
           "networkpolicy.networking.k8s.io/" + job,
           "networkpolicy.networking.k8s.io/" + job + "-control",
           "service/" + job,
@@ -129,10 +131,11 @@ words words_for_objects(const pods_target& of) {
 }
 
 words words_for_own_objects(const pods_target& of) {
-  return with_namespace(of, {"get",
-                             "jobs,networkpolicies,services,configmaps,secrets,rolebindings,roles,"
-                             "serviceaccounts",
-                             selector(of), "--ignore-not-found", names_only, patience});
+  return with_namespace(
+      of, {"get",
+           "jobs,poddisruptionbudgets,networkpolicies,services,configmaps,secrets,rolebindings,roles,"
+           "serviceaccounts",
+           selector(of), "--ignore-not-found", names_only, patience});
 }
 
 words words_for_apply(const pods_target& of, bool is_trial) {

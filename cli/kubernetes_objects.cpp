@@ -1,8 +1,10 @@
 #include "cli/kubernetes_objects.hpp"
 
 #include "cli/yaml_text.hpp"
+#include "kubernetes/eviction_budget.hpp"
 #include "kubernetes/pod_memory.hpp"
 #include "kubernetes/pod_requests.hpp"
+#include "kubernetes/pod_starts.hpp"
 
 #include <algorithm>
 #include <array>
@@ -33,6 +35,9 @@ constexpr int silent_node_s = 10;
 constexpr int control_grace_s = 60;
 /// Beyond the grace of the job: for what ends behind its workers.
 constexpr int host_grace_s = 15;
+/// Whether the cluster autoscaler may empty the node of a pod. By itself it does not for those of
+/// hosts, which have a folder and a controller that it does not know.
+constexpr auto autoscaler_annotation = "cluster-autoscaler.kubernetes.io/safe-to-evict";
 
 std::string account_name(const pods_wish& of) {
   return of.service_account.empty() ? of.name : of.service_account;
@@ -139,14 +144,18 @@ object rule(const char* group, const char* resource, object verbs, object names 
 /// To make the pods of hosts, of which no Role can tell names before, and to tell how the job has
 /// ended. Who gives an object an owner may need the right to delete it.
 object role(const pods_wish& of) {
+  object rules = object::array({rule("batch", "jobs", {"get", "patch"}, object::array({of.name})),
+                                rule("", "configmaps", {"get", "patch", "delete"},
+                                     object::array({kubernetes::pods_object_of(of.name)})),
+                                rule("", "pods", {"get", "list", "watch", "create", "delete"}),
+                                rule("", "events", object::array({"create"}))});
+  if (of.has_copies)
+    rules.push_back(rule("policy", "poddisruptionbudgets", object::array({"patch"}),
+                         object::array({kubernetes::budget_name_of(of.name)})));
   return {{"apiVersion", "rbac.authorization.k8s.io/v1"},
           {"kind", "Role"},
           {"metadata", metadata(of, of.name)},
-          {"rules", object::array({rule("batch", "jobs", {"get", "patch"}, object::array({of.name})),
-                                   rule("", "configmaps", {"get", "patch", "delete"},
-                                        object::array({kubernetes::pods_object_of(of.name)})),
-                                   rule("", "pods", {"get", "list", "watch", "create", "delete"}),
-                                   rule("", "events", object::array({"create"}))})}};
+          {"rules", std::move(rules)}};
 }
 
 object role_binding(const pods_wish& of) {
@@ -215,6 +224,7 @@ object pod_template(const pods_wish& of, const char* component, object container
                 {"fsGroupChangePolicy", "OnRootMismatch"},
                 {"seccompProfile", {{"type", "RuntimeDefault"}}}}}};
   if (!account.empty()) spec["serviceAccountName"] = account;
+  if (!of.priority_class.empty()) spec["priorityClassName"] = of.priority_class;
   for (const auto& [key, text] : of.node_labels) spec["nodeSelector"][key] = text;
   spec["topologySpreadConstraints"] = object::array({spread});
   spec["containers"] = object::array({std::move(container)});
@@ -249,6 +259,9 @@ object control_job(const pods_wish& of) {
     mounts.push_back(volume_at("data", data_folder, true));
     volumes.push_back(claimed("data", of.data_claim, true));
   }
+  auto pod = pod_template(of, "control", container(of, arguments, std::move(mounts), of.run_claim.empty()),
+                          std::move(volumes), control_grace_s, account_name(of));
+  pod["metadata"]["annotations"][autoscaler_annotation] = "false"; // the job stands still meanwhile
   return {{"apiVersion", "batch/v1"},
           {"kind", "Job"},
           {"metadata", metadata(of, of.name)},
@@ -257,9 +270,7 @@ object control_job(const pods_wish& of) {
             {"parallelism", 1},
             {"podReplacementPolicy", "Failed"},
             {"backoffLimit", control_restarts_max},
-            {"template",
-             pod_template(of, "control", container(of, arguments, std::move(mounts), of.run_claim.empty()),
-                          std::move(volumes), control_grace_s, account_name(of))}}}};
+            {"template", std::move(pod)}}}};
 }
 
 /// Of pods that are to be replaced soon when their node is gone.
@@ -292,9 +303,27 @@ object host_template(const pods_wish& of) {
   auto pod = pod_template(of, "host", container(of, arguments, std::move(mounts), true), std::move(volumes),
                           of.leave_grace.count() + host_grace_s);
   pod["spec"]["tolerations"] = short_tolerations();
-  if (!of.memory_max.empty())
-    pod["metadata"]["annotations"][kubernetes::memory_max_annotation] = of.memory_max;
+  auto& annotations = pod["metadata"]["annotations"];
+  if (!of.memory_max.empty()) annotations[kubernetes::memory_max_annotation] = of.memory_max;
+  if (of.pending_patience_s > 0)
+    annotations[kubernetes::patience_annotation] = fmt::format("{}", of.pending_patience_s);
+  if (of.has_copies) {
+    annotations[kubernetes::budget_annotation] = kubernetes::budget_name_of(of.name);
+    annotations[autoscaler_annotation] = "true";
+  }
+  if (annotations.empty()) pod["metadata"].erase("annotations");
   return pod;
+}
+
+/// Of which the control pod says how many have to stay. Not here: whoever applies the objects again
+/// would say otherwise.
+object eviction_budget(const pods_wish& of) {
+  return {
+      {"apiVersion", "policy/v1"},
+      {"kind", "PodDisruptionBudget"},
+      {"metadata", metadata(of, kubernetes::budget_name_of(of.name))},
+      {"spec",
+       {{"selector", {{"matchLabels", labels(of, "host")}}}, {"unhealthyPodEvictionPolicy", "AlwaysAllow"}}}};
 }
 
 /// What the job reads: a root that is started again goes on with the job that it began.
@@ -359,8 +388,9 @@ std::vector<object> kubernetes_objects(const pods_wish& of) {
   if (of.secret.empty()) all.push_back(secret(of));
   if (of.service_account.empty())
     for (const auto& make : {service_account, role, role_binding}) all.push_back(make(of));
-  for (const auto& make : {files, pods, service, network_policy, control_policy, control_job})
-    all.push_back(make(of));
+  for (const auto& make : {files, pods, service, network_policy, control_policy}) all.push_back(make(of));
+  if (of.has_copies) all.push_back(eviction_budget(of));
+  all.push_back(control_job(of));
   return all;
 }
 

@@ -33,7 +33,10 @@ struct pods_wish {
   security::secret_text key{};      ///< as a file of it
   std::string service_account{}; ///< one that is there, for the control pod; "": one is made, with its rights
   std::vector<std::pair<std::string, std::string>> node_labels{}; ///< that a node has to have
-  std::chrono::seconds leave_grace{30};                           ///< of the job
+  std::string priority_class{};         ///< of all pods; "": that which the cluster gives them
+  std::uint32_t pending_patience_s = 0; ///< until people are told of a pod that does not run; 0: 60
+  bool has_copies = false;              ///< of what is on one pod there is as much on another one
+  std::chrono::seconds leave_grace{30}; ///< of the job
 };
 
 /// Of the ConfigMap that controls the pods of hosts: between which numbers it may be scaled.

@@ -4,6 +4,7 @@
 #include "base/own_machine.hpp"
 #include "cli/complain.hpp"
 #include "cli/kubernetes_objects.hpp"
+#include "kubernetes/eviction_budget.hpp"
 #include "kubernetes/pod_memory.hpp"
 #include "kubernetes/pod_requests.hpp"
 
@@ -40,7 +41,7 @@ kubernetes::host_sights sights_of(const std::string& job, const std::vector<agen
   kubernetes::host_sights all;
   for (const auto& host : hosts)
     if (const auto slot = kubernetes::slot_of(job, host.name))
-      all[*slot] = {standing_of(host.state), host.address};
+      all[*slot] = {standing_of(host.state), host.address, !host.loses.empty()};
   return all;
 }
 
@@ -63,7 +64,9 @@ result<void> pods_hosts::begin() {
       *place, {.job = job_, .own_pod = base::host_name(), .pod_template = *pod_template},
       {.tell = [](const auto& text) { say(stderr, "dlrun: {}\n", text); },
        .warn = [](const auto& text) { warn(text); },
-       .rules = {.memory_max = kubernetes::memory_max_of(*pod_template)}});
+       .budget = kubernetes::budget_of(*pod_template),
+       .rules = {.memory_max = kubernetes::memory_max_of(*pod_template)},
+       .starts = kubernetes::start_rules_of(*pod_template)});
   if (!started) return tl::unexpected(started.error());
   const std::scoped_lock lock{mutex_};
   service_ = std::move(*started);

@@ -107,6 +107,7 @@ result<void> read_pods_job(const std::string& file, pods_wish& wanted) {
   if (auto settled = settle_sizes(*job, wanted); !settled) return settled;
   if (wanted.name.empty()) wanted.name = job->name();
   wanted.job_file = std::move(*text);
+  wanted.has_copies = runtime::replicas_on(*job, wanted.hosts_min) > 1;
   wanted.leave_grace =
       std::chrono::seconds{static_cast<std::int64_t>(std::ceil(job->cluster().leave_grace_s()))};
   return {};

@@ -8,6 +8,7 @@
 #include "cli/pod_sizes.hpp"
 #include "cli/pods_job.hpp"
 #include "cli/yaml_text.hpp"
+#include "kubernetes/pod_starts.hpp"
 
 #include <algorithm>
 #include <array>
@@ -121,7 +122,8 @@ result<void> check(pods_options& options) {
                   "expected small letters, digits and '-', no '-' first or last, at most 63");
   const std::array names{std::pair{"--data-claim", &pods.data_claim},
                          std::pair{"--run-claim", &pods.run_claim}, std::pair{"--secret", &pods.secret},
-                         std::pair{"--service-account", &pods.service_account}};
+                         std::pair{"--service-account", &pods.service_account},
+                         std::pair{"--priority-class", &pods.priority_class}};
   for (const auto& [option, value] : names)
     if (fine) fine = check_name_of(option, *value);
   if (fine && !pods.run_claim.empty() && pods.run_claim == pods.data_claim)
@@ -188,6 +190,14 @@ void add_options_of_pods(CLI::App& command, pods_options& options) {
                      "PersistentVolumeClaim with the data, which the control pod sees in /data");
   command.add_option("--run-claim", pods.run_claim,
                      "PersistentVolumeClaim for the run folder, which outlives the control pod");
+  command.add_option("--priority-class", pods.priority_class,
+                     "PriorityClass of all pods (default: that of the cluster)");
+  command
+      .add_option(
+          "--pending-patience", pods.pending_patience_s,
+          "Seconds for which a pod may not run before the log and 'dlrun status' say why (default: 60)")
+      ->check(decimal())
+      ->check(CLI::Range(1U, kubernetes::patience_max_s));
   command
       .add_option("--node-selector", options.node_labels,
                   "Use only nodes with this label, KEY=VALUE; may be repeated")

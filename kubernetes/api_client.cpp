@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <random>
 #include <thread>
 #include <utility>
@@ -16,6 +17,8 @@ using std::chrono::milliseconds;
 
 /// Of one attempt: a server that is lost answers none, and another one may stand in its place.
 constexpr milliseconds attempt_max{3000};
+/// More than that no server means.
+constexpr std::chrono::seconds patience_max{60};
 constexpr long first_success = 200, first_redirect = 300;
 
 /// Of an object in a watch: etcd takes none above 1.5 MiB.
@@ -65,6 +68,10 @@ answer<base::http_answer> api_client::send(const api_request& request, time_poin
   api_refusal last{refusal_kind::no_answer,
                    fmt::format("cannot {}: no time was left for it", text_of(request))};
   for (bool has_refused_token = false;;) {
+    if (auto patience = patience_asked(request)) {
+      if (quiet_until_ >= give_up) return tl::unexpected(*std::move(patience));
+      time_.wait(std::chrono::ceil<milliseconds>(quiet_until_ - time_.now()));
+    }
     const auto left = std::chrono::duration_cast<milliseconds>(give_up - time_.now());
     if (left <= milliseconds{0}) return tl::unexpected(last);
     auto got = send_once(request, std::min(left, attempt_max));
@@ -79,6 +86,18 @@ answer<base::http_answer> api_client::send(const api_request& request, time_poin
     if (time_.now() + pause >= give_up) return tl::unexpected(last);
     time_.wait(pause);
   }
+}
+
+/// Nothing: it may be asked now.
+std::optional<api_refusal> api_client::patience_asked(const api_request& request) const {
+  if (time_.now() >= quiet_until_) return std::nullopt;
+  return api_refusal{refusal_kind::busy, fmt::format("cannot {}: {} is busy and has asked for patience",
+                                                     text_of(request), place_.url)};
+}
+
+void api_client::note_patience(const base::http_answer& got) {
+  if (got.retry_after)
+    quiet_until_ = std::max(quiet_until_, time_.now() + std::min(*got.retry_after, patience_max));
 }
 
 answer<base::http_request> api_client::carried(const api_request& request) const {
@@ -97,12 +116,16 @@ answer<base::http_answer> api_client::send_once(const api_request& request, mill
   const auto asked = carried(request);
   if (!asked) return tl::unexpected(asked.error());
   auto got = transport_.send(*asked, deadline);
-  if (got) return *std::move(got);
+  if (got) {
+    note_patience(*got);
+    return *std::move(got);
+  }
   return tl::unexpected(no_answer_to(request, place_.url, got.error().message));
 }
 
 answer<void> api_client::follow(const api_request& request, const api_lines& lines) {
   for (bool has_refused_token = false;;) {
+    if (auto patience = patience_asked(request)) return tl::unexpected(*std::move(patience));
     const auto ended = follow_once(request, lines);
     if (!ended) return tl::unexpected(ended.error());
     if (is_success(ended->status)) return {};
@@ -133,6 +156,7 @@ answer<base::http_answer> api_client::follow_once(const api_request& request, co
   auto ended =
       transport_.stream(*asked, {.lasts_max = lines.lasts_max, .take = take, .goes_on = lines.goes_on});
   if (!ended) return tl::unexpected(no_answer_to(request, place_.url, ended.error().message));
+  note_patience(*ended);
   ended->body = std::move(refused);
   return *std::move(ended);
 }

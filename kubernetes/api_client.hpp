@@ -9,6 +9,7 @@
 #include <chrono>
 #include <functional>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <tl/expected.hpp>
@@ -36,7 +37,8 @@ template <class T>
 using answer = tl::expected<T, api_refusal>;
 
 /// Reads its token anew for each request; one that is refused is read and tried once more. What may
-/// pass (retry_pauses) is asked again. One thread at a time; calls block until `give_up` at most.
+/// pass (retry_pauses) is asked again. While the server wants patience (Retry-After) it is asked
+/// for nothing, by no call. One thread at a time; calls block until `give_up` at most.
 class api_client {
 public:
   /// `transport` outlives it.
@@ -47,7 +49,7 @@ public:
 
   /// Asks once, and hands on line after line. Blocks until the server has ended the answer, or sent
   /// nothing for 90 s. @returns nothing when it has ended; no_answer when it broke off, or is not
-  /// wanted any more.
+  /// wanted any more; busy, without asking, while the server wants patience.
   answer<void> follow(const api_request& request, const api_lines& lines);
 
   const api_time& time() const { return time_; }
@@ -59,11 +61,14 @@ private:
   answer<base::http_answer> send_once(const api_request& request, std::chrono::milliseconds deadline);
   answer<base::http_answer> follow_once(const api_request& request, const api_lines& lines);
   answer<base::http_request> carried(const api_request& request) const;
+  std::optional<api_refusal> patience_asked(const api_request& request) const;
+  void note_patience(const base::http_answer& got);
   api_refusal with_missing_right(const api_request& request, api_refusal refused, time_point give_up);
 
   api_place place_;
   api_transport& transport_;
   api_time time_;
+  time_point quiet_until_{}; ///< the server is not to be asked before
 };
 
 } // namespace dlrun::kubernetes

@@ -43,6 +43,7 @@ bool host_pods::must_end() {
 std::vector<std::string> host_pods::held_up_by() const {
   const std::scoped_lock lock{mutex_};
   auto all = refusals_.told();
+  if (!refused_.empty()) all.push_back(refused_);
   std::ranges::copy(starts_.told(), std::back_inserter(all));
   return all;
 }
@@ -59,7 +60,9 @@ void host_pods::pass() {
   for (const auto& one : news) plan_.on_news(one);
   const auto now = client_.time().now();
   look_at_starts(now);
+  look_at_nodes();
   if ((!looked_ || now - *looked_ >= options_.look_period) && !look()) return;
+  guard(hosts, now);
   const auto actions = plan_.next(wanted_, hosts, now);
   if (plan_.end()) return; // from the next pass on
   const bool makes =
@@ -74,6 +77,30 @@ void host_pods::look_at_starts(time_point now) {
     return starts_.look(plan_.pods(), now);
   }();
   for (const auto& one : news) options_.warn(one);
+}
+
+void host_pods::look_at_nodes() {
+  auto told = plan_.refused().told();
+  {
+    const std::scoped_lock lock{mutex_};
+    if (told == refused_) return;
+    refused_ = told;
+  }
+  options_.warn(told);
+}
+
+/// Before pods are made and deleted: none may be evicted beside.
+void host_pods::guard(const std::optional<host_sights>& hosts, time_point now) {
+  if (options_.budget.empty() || wanted_.owner.empty()) return;
+  const auto stay = budget_.next(plan_.pods(), wanted_.owner, hosts, now);
+  if (!stay) return;
+  if (const auto done = requests_.guard(options_.budget, *stay, give_up()); !done) {
+    budget_.on_refused(client_.time().now());
+    if (!may_pass(done.error().kind)) on_refused(pod_question::guarded, done.error());
+    return; // that nobody answers is told of what was asked for before
+  }
+  budget_.on_told(*stay);
+  on_done(pod_question::guarded);
 }
 
 /// @returns whether it is known what is wanted

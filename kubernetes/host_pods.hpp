@@ -1,6 +1,7 @@
 /// host_pods: keeps the pods of a job's hosts as they are wanted.
 #pragma once
 
+#include "kubernetes/eviction_budget.hpp"
 #include "kubernetes/pod_plan.hpp"
 #include "kubernetes/pod_refusals.hpp"
 #include "kubernetes/pod_requests.hpp"
@@ -22,6 +23,7 @@ struct host_pods_options {
   std::chrono::milliseconds look_period{2000};
   /// Of one request, and all its attempts.
   std::chrono::milliseconds request_max{3000};
+  std::string budget{}; ///< name of the PodDisruptionBudget of the pods; "": there is none
   pod_rules rules{};
   refusal_rules refusals{};
   start_rules starts{};
@@ -52,6 +54,8 @@ private:
   bool must_end();
   bool look();
   void look_at_starts(time_point now);
+  void look_at_nodes();
+  void guard(const std::optional<host_sights>& hosts, time_point now);
   void carry_out(const std::vector<pod_action>& actions);
   std::optional<api_refusal> carry_out(const create_pod& what);
   std::optional<api_refusal> carry_out(const delete_pod& what);
@@ -63,6 +67,7 @@ private:
   const api_client& client_;
   host_pods_options options_;
   pod_plan plan_;
+  eviction_budget budget_;
   wanted_pods wanted_{};
   std::optional<time_point> looked_{};
   mutable std::mutex mutex_;
@@ -70,6 +75,7 @@ private:
   std::optional<host_sights> hosts_{};
   pod_refusals refusals_;
   pod_starts starts_;
+  std::string refused_{}; ///< nodes, for people
   std::optional<pods_end> end_{};
 };
 

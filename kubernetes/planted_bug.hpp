@@ -16,6 +16,7 @@ enum class planted_bug : std::uint8_t {
   trust_phase,   ///< a pod that says that it runs does, whatever the job says of its host
   no_start,      ///< a host that has not joined yet was given up
   forget_memory, ///< how much memory the pods of a slot had is forgotten
+  forget_nodes,  ///< on which nodes a pod had other bits is forgotten
   no_restart,    ///< a container that ended is not waited for, as if its node were dead
 };
 

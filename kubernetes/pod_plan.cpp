@@ -40,6 +40,7 @@ void pod_plan::see(const pod_record& pod) {
   if (!has(planted_bug::forget_memory)) slot.memory = std::max(slot.memory, pod.memory);
   if (!has(planted_bug::forget_names)) slot.newest = std::max(slot.newest, pod.incarnation);
   if (slot.unseen && slot.unseen->uid == pod.uid) slot.unseen.reset();
+  refused_.see(pod);
   pods_[pod.uid] = pod;
 }
 
@@ -120,10 +121,14 @@ std::string pod_plan::why_given_up(const pod_record& pod, slot_state& state, con
     return "";
   }
   state.in_since.reset();
+  if (pod.has_other_bits && !pod.node.empty())
+    return fmt::format("node {}, on which {} is, would compute other bits than the job began with", pod.node,
+                       pod.name);
   if (is_out_of_memory_again(pod) && (host != nullptr || !pod.runs)) return why_more_memory(pod, state);
-  if (host == nullptr || has(planted_bug::trust_phase)) return "";
-  if (pod.is_held_back && pod.restarts >= rules_.restarts_max)
+  if (has(planted_bug::trust_phase)) return "";
+  if (pod.is_held_back && pod.restarts >= rules_.restarts_max) // also while the job waits for it
     return fmt::format("the container of {} was started {} times in vain", pod.name, pod.restarts + 1);
+  if (host == nullptr) return "";
   if (state.joined != pod.uid && !has(planted_bug::no_start)) return ""; // it is on its way
   if (!state.out_since) state.out_since = now;
   const bool is_restarted = (!pod.runs || pod.restarts > state.restarts) && !has(planted_bug::no_restart);
@@ -204,7 +209,7 @@ bool pod_plan::may_make(const slot_state& state, time_point now) const {
 
 void pod_plan::make(std::uint32_t slot, slot_state& state, std::vector<pod_action>& out) {
   room_ -= 1;
-  out.emplace_back(create_pod{slot, state.newest + 1, state.why, state.memory});
+  out.emplace_back(create_pod{slot, state.newest + 1, state.why, state.memory, refused_.nodes()});
 }
 
 void pod_plan::remove(const pod_record& pod, std::string why, time_point now, std::vector<pod_action>& out) {

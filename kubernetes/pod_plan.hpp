@@ -2,32 +2,22 @@
 #pragma once
 
 #include "kubernetes/api_refusal.hpp"
+#include "kubernetes/host_sights.hpp"
 #include "kubernetes/planted_bug.hpp"
 #include "kubernetes/pod_watch.hpp"
 #include "kubernetes/pods_end.hpp"
+#include "kubernetes/refused_nodes.hpp"
 
 #include <chrono>
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <variant>
 #include <vector>
 
 namespace dlrun::kubernetes {
-
-/// What the job says of a host.
-enum class host_standing : std::uint8_t {
-  away,    ///< it is not there, or was given up
-  joining, ///< it gets ready
-  there    ///< or drained: that it goes is no loss
-};
-struct host_sight {
-  host_standing standing = host_standing::away;
-  std::string address{}; ///< of the agent that joined last
-};
-/// By slot. A host that is not named never joined.
-using host_sights = std::map<std::uint32_t, host_sight>;
 
 /// What users want.
 struct wanted_pods {
@@ -39,7 +29,8 @@ struct create_pod {
   std::uint32_t slot = 0;
   std::uint32_t incarnation = 0;
   std::string why;
-  std::uint64_t memory = 0; ///< bytes that it may use; 0: what the template says
+  std::uint64_t memory = 0;         ///< bytes that it may use; 0: what the template says
+  std::set<std::string> keep_off{}; ///< nodes that it is not to be on
 };
 struct delete_pod {
   std::string name;
@@ -82,7 +73,8 @@ class pod_plan {
 public:
   explicit pod_plan(pod_rules rules = {})
       : rules_{rules}
-      , room_{rules.burst} {}
+      , room_{rules.burst}
+      , refused_{rules.bug} {}
 
   // what is there
   void on_news(const pod_news& news);
@@ -95,6 +87,9 @@ public:
 
   /// Set by next(): a pod needs more than it may have.
   const std::optional<pods_end>& end() const { return end_; }
+
+  /// On which no pods are made any more.
+  const refused_nodes& refused() const { return refused_; }
 
   /// By uid, as the server tells them.
   const std::map<std::string, pod_record>& pods() const { return pods_; }
@@ -150,6 +145,7 @@ private:
 
   pod_rules rules_;
   double room_; ///< pods that may be made at once
+  refused_nodes refused_;
   std::optional<time_point> looked_;
   bool is_listed_ = false;
   std::map<std::string, pod_record> pods_; ///< by uid

@@ -1,8 +1,10 @@
 #include "kubernetes/pod_record.hpp"
 
+#include "base/host_exit.hpp"
 #include "base/utf8.hpp"
 #include "kubernetes/json_text.hpp"
 #include "kubernetes/pod_memory.hpp"
+#include "kubernetes/refused_nodes.hpp"
 
 #include <algorithm>
 #include <array>
@@ -39,7 +41,9 @@ void read_last_end(const json& container, pod_record& into) {
   const auto& last = member(member(container, "lastState"), "terminated");
   const bool is_ended = !now.is_null() || (!into.runs && !last.is_null());
   into.ends = into.restarts + (is_ended ? 1 : 0);
-  into.is_out_of_memory = text_in(now.is_null() ? last : now, "reason") == "OOMKilled";
+  const auto& how = now.is_null() ? last : now;
+  into.is_out_of_memory = text_in(how, "reason") == "OOMKilled";
+  into.has_other_bits = member(how, "exitCode") == base::other_bits_exit_code;
 }
 
 std::uint64_t memory_of(const json& pod) {
@@ -91,6 +95,8 @@ std::optional<pod_record> read_pod(const json& pod) {
   made.slot = *slot;
   made.incarnation = *incarnation;
   made.memory = memory_of(pod);
+  made.node = text_in(member(pod, "spec"), "nodeName");
+  made.keeps_off = kept_off(pod);
   made.phase = phase_of(text_in(status, "phase"));
   made.is_going = !member(metadata, "deletionTimestamp").is_null();
   made.reason = text_in(status, "reason");

@@ -5,6 +5,7 @@
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace dlrun::kubernetes {
 
@@ -23,16 +24,19 @@ struct pod_record {
   std::uint32_t slot = 0;
   std::uint32_t incarnation = 0;
   pod_phase phase = pod_phase::pending;
-  bool is_going = false;         ///< it was deleted, and may still run
-  bool runs = false;             ///< its container does
-  bool is_held_back = false;     ///< CrashLoopBackOff: the kubelet waits before it starts it again
-  std::uint32_t restarts = 0;    ///< of its container
-  std::uint32_t ends = 0;        ///< likewise: as many, or one more while it does not run
-  bool is_out_of_memory = false; ///< why it ended last
-  std::uint64_t memory = 0;      ///< bytes that it may use; 0: nobody says
-  std::string reason{};          ///< why it failed, or waits; "" where nothing is said
-  std::string waits_for{};       ///< of one that does not run, for people; "" where nothing is said
-  bool cannot_start = false;     ///< its container: an image or a configuration is wrong
+  bool is_going = false;                ///< it was deleted, and may still run
+  bool runs = false;                    ///< its container does
+  bool is_held_back = false;            ///< CrashLoopBackOff: the kubelet waits before it starts it again
+  std::uint32_t restarts = 0;           ///< of its container
+  std::uint32_t ends = 0;               ///< likewise: as many, or one more while it does not run
+  bool is_out_of_memory = false;        ///< why it ended last
+  std::uint64_t memory = 0;             ///< bytes that it may use; 0: nobody says
+  std::string reason{};                 ///< why it failed, or waits; "" where nothing is said
+  std::string waits_for{};              ///< of one that does not run, for people; "" where nothing is said
+  bool cannot_start = false;            ///< its container: an image or a configuration is wrong
+  std::string node{};                   ///< on which it is; "": none has been chosen
+  bool has_other_bits = false;          ///< why it ended last: its node computes others than the job
+  std::vector<std::string> keeps_off{}; ///< nodes that it is not to be on
 
   bool operator==(const pod_record&) const = default;
 };

@@ -18,6 +18,7 @@ enum class pod_question : std::uint8_t {
   told,    ///< which there are: list and watch
   made,    ///< to make one
   removed, ///< to delete one
+  guarded, ///< how many have to stay
 };
 
 struct refusal_rules {

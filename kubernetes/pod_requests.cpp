@@ -62,6 +62,7 @@ json pod_object(const json& pod_template, const std::string& job, const create_p
                                               {"controller", true},
                                               {"blockOwnerDeletion", false}}});
   made["spec"]["hostname"] = host_of(job, what.slot);
+  keep_off(what.keep_off, made);
   if (what.memory > 0)
     for (const auto* kind : {"requests", "limits"})
       made["spec"]["containers"][0]["resources"][kind]["memory"] = memory_text(what.memory);
@@ -117,7 +118,7 @@ answer<void> pod_requests::look_at_own_pod(time_point give_up) {
   const json::json_pointer image{"/spec/containers/0/image"};
   if (!own->contains(image)) return tl::unexpected(odd("Pod"));
   source_.pod_template[image] = own->at(image);
-  for (const auto* key : {"imagePullSecrets", "nodeSelector"})
+  for (const auto* key : {"imagePullSecrets", "nodeSelector", "priorityClassName"})
     if (const auto found = own->at("spec").find(key); found != own->at("spec").end())
       source_.pod_template["spec"][key] = *found;
   is_like_own_pod_ = true;
@@ -150,6 +151,19 @@ answer<void> pod_requests::remove(const delete_pod& what, time_point give_up) {
   if (done || done.error().kind == refusal_kind::not_there || done.error().kind == refusal_kind::conflict)
     return {}; // in conflict with its uid: another pod has that name
   return tl::unexpected(done.error());
+}
+
+answer<void> pod_requests::guard(const std::string& budget, std::uint32_t stay, time_point give_up) {
+  const json patch{{"spec", {{"minAvailable", stay}}}};
+  const auto done = client_.ask({.verb = "patch",
+                                 .group = "policy",
+                                 .version = "v1",
+                                 .resource = "poddisruptionbudgets",
+                                 .name = budget,
+                                 .body = patch.dump()},
+                                give_up);
+  if (!done && done.error().kind != refusal_kind::not_there) return tl::unexpected(done.error());
+  return {};
 }
 
 answer<std::vector<pod_record>> pod_requests::list(time_point give_up) {

@@ -49,13 +49,17 @@ public:
   answer<wanted_pods> wanted(time_point give_up);
   /// That many are to be there from now on.
   answer<void> want(std::uint32_t count, time_point give_up);
-  /// Makes it, with image, pull secrets and node selector of the control pod, whatever the template
-  /// says: who changes them there means all pods. One that is there already under its name is
-  /// adopted, where the same object controls it. @returns nothing where something else has the name
+  /// Makes it, with image, pull secrets, node selector and priority class of the control pod,
+  /// whatever the template says: who changes them there means all pods. One that is there already
+  /// under its name is adopted, where the same object controls it. @returns nothing where something
+  /// else has the name
   answer<std::optional<pod_record>> create(const create_pod& what, const std::string& owner,
                                            time_point give_up);
   /// That pod, and no other of its name. One that is gone is no error.
   answer<void> remove(const delete_pod& what, time_point give_up);
+  /// So many pods of hosts have to stay, says that PodDisruptionBudget from now on. One that is
+  /// gone is no error.
+  answer<void> guard(const std::string& budget, std::uint32_t stay, time_point give_up);
   /// All pods of hosts that are there.
   answer<std::vector<pod_record>> list(time_point give_up);
 

@@ -1,6 +1,9 @@
 #include "kubernetes/pod_starts.hpp"
 
+#include "kubernetes/json_text.hpp"
+
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 #include <utility>
 
 namespace dlrun::kubernetes {
@@ -23,6 +26,14 @@ std::vector<std::string> grouped(const std::vector<const pod_record*>& pods) {
 }
 
 } // namespace
+
+start_rules start_rules_of(const nlohmann::json& pod_template) {
+  const auto& annotations = member(member(pod_template, "metadata"), "annotations");
+  start_rules made;
+  const auto seconds = number_of(text_in(annotations, patience_annotation));
+  if (seconds && *seconds >= 1 && *seconds <= patience_max_s) made.patience = std::chrono::seconds{*seconds};
+  return made;
+}
 
 std::vector<std::string> pod_starts::look(const std::map<std::string, pod_record>& pods, time_point now) {
   see(pods, now);

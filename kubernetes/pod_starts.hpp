@@ -6,17 +6,26 @@
 #include "kubernetes/pods_end.hpp"
 
 #include <chrono>
+#include <cstdint>
 #include <map>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <vector>
 
 namespace dlrun::kubernetes {
 
+/// Of the template for pods of hosts: seconds, as in "60".
+inline constexpr auto patience_annotation = "dlrun/pending-patience-s";
+inline constexpr std::uint32_t patience_max_s = 24 * 3600;
+
 struct start_rules {
   /// From here on people are told what a pod waits for.
   std::chrono::milliseconds patience{60'000};
 };
+
+/// As the template says; what it does not say is as it is by default.
+start_rules start_rules_of(const nlohmann::json& pod_template);
 
 /// Pure. Nobody but the cluster can help a pod for which no node has room, or whose container
 /// cannot be made: the job trains on, or waits, and people are told why. One thing is hopeless: no

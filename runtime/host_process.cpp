@@ -318,14 +318,18 @@ result<agent::enrolled_host> enrol_in_time(const agent::enrolment_wish& wish,
 }
 
 /// What came of a host that has joined, or could not begin.
-result<agent::leave> serve_enrolled(agent::enrolled_host& enrolled, const base::unique_fd& signals,
-                                    const std::function<void(const std::string&)>& tell) {
+tl::expected<agent::leave, host_failure> serve_enrolled(agent::enrolled_host& enrolled,
+                                                        const base::unique_fd& signals,
+                                                        const std::function<void(const std::string&)>& tell) {
   const auto bundle = read_bundle(enrolled.bundle.get());
-  if (!bundle) return tl::unexpected(bundle.error());
+  if (!bundle) return tl::unexpected(host_failure{bundle.error()});
   enrolled.bundle.reset();
   tell(fmt::format("host {} has joined the job '{}', whose root is on host {}; its folder here is {}",
                    bundle->host(), bundle->spec().name(), bundle->root(), bundle->folder()));
-  return serve_in_folder(*bundle, signals);
+  auto ended = serve_in_folder(*bundle, signals);
+  if (ended) return *ended;
+  const bool is_same = check_same_arithmetic(bundle->record(), bundle->spec()).has_value();
+  return tl::unexpected(host_failure{ended.error(), !is_same});
 }
 
 } // namespace
@@ -339,25 +343,27 @@ result<void> run_host_agent(int input) {
   return {};
 }
 
-result<void> join_job(const joining_host& host, const std::function<void(const std::string&)>& tell) {
+tl::expected<void, host_failure> join_job(const joining_host& host,
+                                          const std::function<void(const std::string&)>& tell) {
+  const auto failed = [](error why) { return tl::unexpected(host_failure{std::move(why)}); };
   const bool has_key = !host.key_file.empty();
   const auto wait = host.wait || has_key ? host.wait : std::chrono::seconds{0};
   const auto signals =
       take_stop_signals(true); // before all else: the first process of a container has no others
   const auto wish = wish_of(host, signals);
-  if (!wish) return tl::unexpected(wish.error());
+  if (!wish) return failed(wish.error());
   auto enrolled = enrol_in_time(*wish, wait, signals, tell);
-  if (!enrolled) return tl::unexpected(enrolled.error());
+  if (!enrolled) return failed(enrolled.error());
   auto ended = serve_enrolled(*enrolled, signals, tell);
   if (ended && has_key && ended->kind != agent::leave_kind::for_good)
-    return fail(error_code::interrupted, (ended->reason.empty() ? "it was asked to end" : ended->reason) +
-                                             "; the host may join again");
+    return failed({error_code::interrupted, (ended->reason.empty() ? "it was asked to end" : ended->reason) +
+                                                "; the host may join again"});
   if (ended) return {};
-  enrolled->line.tell_end(ended.error().message); // where the root waits for this host still
-  if (ended.error().code == error_code::role_lost)
-    ended.error().message +=
-        has_key ? "; it may join again"
-                : "; with a new token ('dlrun token RUN', where the root runs) it may join again";
+  auto& why = ended.error().why;
+  enrolled->line.tell_end(why.message); // where the root waits for this host still
+  if (why.code == error_code::role_lost)
+    why.message += has_key ? "; it may join again"
+                           : "; with a new token ('dlrun token RUN', where the root runs) it may join again";
   return tl::unexpected(ended.error());
 }
 

@@ -1,6 +1,7 @@
 /// Products of matrices, by cuBLASLt.
 #pragma once
 
+#include "kernels/cuda/device_api.hpp"
 #include "kernels/cuda/steps.hpp"
 #include "kernels/cuda/workspace.hpp"
 

@@ -41,6 +41,14 @@ TEST(pods_hosts, are_missed_when_they_are_away_and_in_no_other_state) {
     EXPECT_EQ(standing(to_string(stage)), host_standing::there);
 }
 
+TEST(pods_hosts, are_needed_while_something_that_was_committed_is_nowhere_else) {
+  auto one = host("x-hosts-0", "there"), other = host("x-hosts-1", "there");
+  one.loses = "the only store of PS shard 0";
+  const auto all = sights_of("x", {one, other});
+  EXPECT_TRUE(all.at(0).is_only_place);
+  EXPECT_FALSE(all.at(1).is_only_place);
+}
+
 TEST(pods_hosts, that_cannot_be_had_end_a_run_that_was_stopped_for_that_and_no_other) {
   const kubernetes::pods_end why{2, "the Role lacks a verb"};
   const auto ended = ended_for(why, {.code = 130, .reason = "x", .error = error_code::interrupted});

@@ -10,7 +10,7 @@ import time
 
 KINDS = {("", "pods"): "Pod", ("", "configmaps"): "ConfigMap", ("", "events"): "Event", ("", "serviceaccounts"): "ServiceAccount",
          ("", "resourcequotas"): "ResourceQuota", ("", "limitranges"): "LimitRange", ("", "namespaces"): "Namespace",
-         ("batch", "jobs"): "Job", ("rbac.authorization.k8s.io", "roles"): "Role",
+         ("batch", "jobs"): "Job", ("policy", "poddisruptionbudgets"): "PodDisruptionBudget", ("rbac.authorization.k8s.io", "roles"): "Role",
          ("rbac.authorization.k8s.io", "rolebindings"): "RoleBinding"}
 RESOURCES = {kind: resource for (_, resource), kind in KINDS.items()}
 PAGE_MAX = 500

@@ -93,7 +93,7 @@ def _(at):
     return at.job(at.spec(), "observability.prometheus_port=65536")
 
 
-@case("half precision, which there is not", "spec", "train.precision", "no such key")
+@case("half precision, which there is not", "spec", "train.precision", "expected one of fp32, tf32")
 def _(at):
     return at.job(at.spec(), "train.precision=bf16")
 

@@ -178,7 +178,7 @@ class failing_devices(device_case):
         spec = device_faults.make_spec("cnn_batch_norm", self.data, workers=1)
         spec["cluster"]["restart"] = {"intensity": 1, "period_s": 60}
         spec["train"] |= {"microbatch_size": 200, "microbatches_per_step": 1}
-        self.devices.give("memory_bytes", 10_000_000, always=True)
+        self.devices.give("memory_bytes", 2_000_000, always=True)
         with self.bench.start(spec) as job:
             self.assertEqual(job.wait_end(), 1, job.output())
             report = job.report()

@@ -11,14 +11,23 @@ import played_kubectl
 import small_cluster
 from bench_case import main
 from dlrun_job import output_of, wait_until
+from pod_nodes import kept_off, name_of
 from pods_case import COMPLETED, HOSTS, INTERRUPTED, NAME, on_pods
 
+OTHER_BITS = 4  # exit code of an agent
+PATCH_BUDGET = f"patch poddisruptionbudgets/{NAME}-hosts"
 REPLACED_WITHIN_S = 3  # of the time at which the job gave its host up
 
 
 def seconds_of(stamp):
     """Of an event, by the clock of this host."""
     return datetime.datetime.fromisoformat(stamp).timestamp()
+
+
+def other_isa(program):
+    """Variables by which a processor has another instruction set."""
+    version = subprocess.run([program, "version", "--json"], capture_output=True, text=True, check=True)
+    return {"ONEDNN_MAX_CPU_ISA": "AVX" if json.loads(version.stdout)["isa"] == "avx2" else "AVX2"}
 
 
 class trains(on_pods):
@@ -64,6 +73,8 @@ class loses(on_pods):
         self.start(spec)
         step = self.wait_until_trains()["step"]
         victim = self.hosts_pods[1]
+        wait_until(lambda: self.have_to_stay() == HOSTS - 1, "one pod may be evicted")
+        told = self.api.asked.count(PATCH_BUDGET)
         victim.delete()
         self.assertEqual(victim.exit_codes, [INTERRUPTED], victim.said())
         wait_until(lambda: len(self.events("host-joined")) == HOSTS + 1, "its successor joins")
@@ -72,6 +83,8 @@ class loses(on_pods):
         self.assertEqual(successor.host_name, victim.host_name)
         self.assertNotEqual(successor.host, victim.host)
         self.wait_until_trains(beyond=step)
+        wait_until(lambda: self.have_to_stay() == HOSTS - 1, "another pod may be evicted")
+        self.assertGreaterEqual(self.api.asked.count(PATCH_BUDGET), told + 2, "none was to be while its successor came")
         self.expect_complete(spec)
         self.assertEqual({event["host"] for event in self.events("host-left")}, {victim.host_name})
         self.assertEqual(self.events("host-lost"), [])
@@ -92,6 +105,10 @@ class loses(on_pods):
         wait_until(lambda: "was out of memory twice, with 2048Mi: its next pod has 3072Mi" in self.control.said(), "it says why")
         self.wait_until_trains(beyond=step)
         self.expect_complete(spec)
+
+    def have_to_stay(self):
+        """So many pods of hosts, when others are evicted."""
+        return self.cluster.objects["PodDisruptionBudget", f"{NAME}-hosts"]["spec"].get("minAvailable")
 
     def lost_at(self, host):
         """When its root gave it up, by the clock of this host."""
@@ -312,6 +329,24 @@ class is_run_through_kubectl(on_pods):
 
 
 class refuses(on_pods):
+    def test_a_node_that_would_compute_other_bits_and_has_a_pod_made_elsewhere(self):
+        spec = self.unhurried_spec()
+        self.cluster.nodes.variables[2] = other_isa(self.program)  # behind those of the control pod and of the first host
+        other = name_of(2)
+        self.start(spec)
+        refused, successor = (f"{NAME}-hosts-1-{number}" for number in (1, 2))
+        wait_until(lambda: successor in self.made_pods(), "another pod is made")
+        [refused_pod] = [one for one in self.cluster.pods if one.name == refused]
+        self.assertEqual((refused_pod.node, refused_pod.exit_codes[0]), (2, OTHER_BITS), refused_pod.said())
+        self.assertEqual(kept_off(self.cluster.objects["Pod", successor]), [other])
+        reason = f"made pod {successor}: node {other}, on which {refused} is, would compute other bits"
+        wait_until(lambda: reason in self.control.said(), "it says why")
+        told = self.wait_until_trains()
+        [held_up] = [one for one in told["held_up_by"] if "other bits" in one]
+        self.assertIn(f"no pod of a host is made for node {other}, which would compute other bits", held_up)
+        self.expect_complete(spec)
+        self.assertEqual(self.made_pods(), {f"{NAME}-hosts-0-1", refused, successor})
+
     def test_a_host_with_another_key_which_waits_for_the_root_of_its_own(self):
         self.cluster.apply(self.manifests(self.small_job()))
         with self.cluster.lock:  # no other pod is made meanwhile

@@ -11,10 +11,12 @@ import kubernetes_schemas
 import small_data
 import yaml
 from bench_case import bench_case, main
-from small_cluster import expanded, read_manifests
+from played_pod import expanded
+from small_cluster import read_manifests
 
 COMPLETED, BAD_USAGE = 0, 2
 IMAGE = "registry.example.com/dlrun:0.2.0"
+SAFE_TO_EVICT = "cluster-autoscaler.kubernetes.io/safe-to-evict"
 
 
 def specs_of(objects):
@@ -61,7 +63,8 @@ class writes_manifests(bench_case):
 
 class fits_kubernetes(writes_manifests):
     OPTIONS = ((), ("--hosts", "255", "--name", "a" * 53),
-               ("--namespace", "team-a", "--secret", "our.key", "--data-claim", "data", "--run-claim", "runs", "--hosts", "3", "--hosts-min", "2",
+               ("--hosts-min", "1"),
+               ("--namespace", "team-a", "--priority-class", "low", "--secret", "our.key", "--data-claim", "data", "--run-claim", "runs", "--hosts", "3", "--hosts-min", "2",
                 "--cpus", "64", "--memory", "512Mi", "--disk", "1Ti", "--node-selector", "kubernetes.io/arch=amd64", "--node-selector", "empty=",
                 "--set", "train.epochs=3"))
 
@@ -129,7 +132,8 @@ class is_restricted(writes_manifests):
                          [{"apiGroups": ["batch"], "resources": ["jobs"], "resourceNames": ["x"], "verbs": ["get", "patch"]},
                           {"apiGroups": [""], "resources": ["configmaps"], "resourceNames": ["x-pods"], "verbs": ["get", "patch", "delete"]},
                           {"apiGroups": [""], "resources": ["pods"], "verbs": ["get", "list", "watch", "create", "delete"]},
-                          {"apiGroups": [""], "resources": ["events"], "verbs": ["create"]}])
+                          {"apiGroups": [""], "resources": ["events"], "verbs": ["create"]},
+                          {"apiGroups": ["policy"], "resources": ["poddisruptionbudgets"], "resourceNames": ["x-hosts"], "verbs": ["patch"]}])
         self.assertEqual(objects["RoleBinding", "x"]["roleRef"], {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "x"})
         self.assertEqual(objects["RoleBinding", "x"]["subjects"], [{"kind": "ServiceAccount", "name": "x"}])
 
@@ -206,8 +210,13 @@ class says_what_the_pods_do(writes_manifests):
         def annotations(*options):
             return json.loads(self.objects(*options)["ConfigMap", "x-files"]["data"]["pod.json"])["metadata"].get("annotations")
 
-        self.assertEqual(annotations("--name", "x", "--memory", "4Gi", "--memory-max", "9Gi"), {"dlrun/memory-max": "9Gi"})
-        self.assertIsNone(annotations("--name", "x", "--memory", "4Gi"))
+        self.assertEqual(annotations("--name", "x", "--memory", "4Gi", "--memory-max", "9Gi")["dlrun/memory-max"], "9Gi")
+        self.assertNotIn("dlrun/memory-max", annotations("--name", "x", "--memory", "4Gi"))
+
+    def test_people_are_told_of_a_pod_that_does_not_run_as_late_as_they_want(self):
+        template = host_template(self.objects("--name", "x", "--pending-patience", "600"))
+        self.assertEqual(template["metadata"]["annotations"]["dlrun/pending-patience-s"], "600")
+        self.assertNotIn("dlrun/pending-patience-s", self.printed("--name", "x"))
 
     def test_pods_are_as_large_as_the_job_needs_where_nobody_says_more(self):
         code, told, said = self.call("--run-claim", "runs")
@@ -248,6 +257,33 @@ class says_what_the_pods_do(writes_manifests):
                           for why in ("not-ready", "unreachable")])
         self.assertNotIn("tolerations", specs["x"])
 
+    def test_pods_of_hosts_have_a_budget_of_which_the_control_pod_says_how_many_have_to_stay(self):
+        objects = self.objects("--name", "x")
+        budget, template = objects["PodDisruptionBudget", "x-hosts"]["spec"], host_template(objects)
+        self.assertEqual(budget["unhealthyPodEvictionPolicy"], "AlwaysAllow")
+        self.assertFalse({"minAvailable", "maxUnavailable"} & budget.keys(), "a second apply would take it back")
+        chosen = budget["selector"]["matchLabels"].items()
+        self.assertLessEqual(chosen, template["metadata"]["labels"].items())
+        self.assertFalse(chosen <= objects["Job", "x"]["spec"]["template"]["metadata"]["labels"].items())
+        self.assertEqual(template["metadata"]["annotations"], {"dlrun/eviction-budget": "x-hosts", SAFE_TO_EVICT: "true"})
+
+    def test_but_where_nothing_that_they_have_is_elsewhere(self):
+        objects = self.objects("--name", "x", "--hosts-min", "1")
+        self.assertNotIn("PodDisruptionBudget", {kind for kind, _ in objects})
+        self.assertNotIn("annotations", host_template(objects)["metadata"])
+        self.assertFalse([rule for rule in objects["Role", "x"]["rules"] if rule["apiGroups"] == ["policy"]])
+
+    def test_no_autoscaler_empties_the_node_of_the_control_pod(self):
+        for options in ((), ("--hosts-min", "1")):
+            job = self.objects("--name", "x", *options)["Job", "x"]
+            self.assertEqual(job["spec"]["template"]["metadata"]["annotations"], {SAFE_TO_EVICT: "false"})
+
+    def test_pods_have_the_priority_that_was_asked_for(self):
+        for spec in self.pod_specs("--name", "x", "--priority-class", "low").values():
+            self.assertEqual(spec["priorityClassName"], "low")
+        for spec in self.pod_specs("--name", "x").values():
+            self.assertNotIn("priorityClassName", spec)
+
     def test_a_pod_whose_run_is_in_a_claim_needs_no_room_of_its_node(self):
         specs = self.pod_specs("--name", "x", "--run-claim", "runs")
         self.assertEqual({name: "ephemeral-storage" in spec["containers"][0]["resources"]["requests"] for name, spec in specs.items()},
@@ -276,25 +312,6 @@ class says_what_the_pods_do(writes_manifests):
         self.assertEqual((code, told), (BAD_USAGE, ""))
         self.assertIn("exists: remove it", said)
         self.assertEqual(file.read_bytes(), before)
-
-
-class has_an_image(writes_manifests):
-    """No test builds it: it takes a network and a program for that."""
-
-    FILE = pathlib.Path(__file__).resolve().parents[2] / "deploy/k8s/Containerfile"
-
-    def test_whose_user_and_program_are_those_of_the_pods(self):
-        lines = self.FILE.read_text().splitlines()
-        for spec in self.pod_specs().values():
-            user = f"{spec['securityContext']['runAsUser']}:{spec['securityContext']['runAsGroup']}"
-            self.assertIn(f"USER {user}", lines)
-            self.assertIn(f"ENTRYPOINT {json.dumps(spec['containers'][0]['command'])}", lines)
-
-    def test_that_is_built_by_scripts_that_are_there(self):
-        scripts = re.findall(r"scripts/\w+", self.FILE.read_text())
-        self.assertTrue(scripts)
-        for script in scripts:
-            self.assertTrue((self.FILE.parents[2] / script).exists(), script)
 
 
 class has_a_kustomize_base(writes_manifests):
@@ -326,7 +343,7 @@ class refuses(writes_manifests):
         self.assertIn("namespace: \"7-team\"", self.printed("--namespace", "7-team"))
         for name in ("A", "a.b", "a" * 64, "-a"):
             self.expect_refused("--namespace", name, words=("--namespace", "small letters"))
-        for option in ("--data-claim", "--run-claim", "--secret", "--service-account"):
+        for option in ("--data-claim", "--run-claim", "--secret", "--service-account", "--priority-class"):
             for name in ("A", "a/b", "a_b", "."):
                 self.expect_refused(option, name, words=(option, name))
 
@@ -336,7 +353,8 @@ class refuses(writes_manifests):
         self.assertIn("name: my-job\n", self.printed("--name", "my-job", job=job))
 
     def test_numbers_and_sizes_that_cannot_be(self):
-        for option, values in (("--hosts", ("0", "256", "-1", "two", "010")), ("--cpus", ("0", "1.5", "500m")), ("--hosts-min", ("0", "257"))):
+        for option, values in (("--hosts", ("0", "256", "-1", "two", "010")), ("--cpus", ("0", "1.5", "500m")), ("--hosts-min", ("0", "257")),
+                               ("--pending-patience", ("0", "86401", "1.5", "60s"))):
             for value in values:
                 self.expect_refused(f"{option}={value}", words=(option,))
         self.expect_refused("--hosts", "3", "--hosts-max", "2", words=("--hosts-max '2'", "let it be 3 or more"))
@@ -365,7 +383,7 @@ class refuses(writes_manifests):
     def test_jobs_that_cannot_run_on_pods(self):
         for changes, word in (({"cluster": {"placement": "threads"}}, "cluster.placement"), ({"durability": {"log": "off"}}, "durability.log"),
                               ({"cluster": {"device": "cuda"}}, "cluster.device"),
-                              ({"train": {**self.spec()["train"], "precision": "tf32"}}, "train.precision"),
+                              ({"train": {**self.spec()["train"], "precision": "tf32"}, "cluster": {"device": "auto"}}, "train.precision"),
                               ({"data": {"train": {**self.data, "records": "train-images"}}}, "data.train.records"),
                               ({"data": {"train": {**self.data, "records": "../train-images"}}}, "data.train.records")):
             job = small_data.write_spec(self.bench.folder / "no.yaml", self.spec() | changes)

@@ -24,9 +24,10 @@ sys.stdout.flush()
 sys.exit(answer["code"])
 """
 KINDS = {"Job": "job.batch", "Service": "service", "ConfigMap": "configmap", "Secret": "secret",
-         "NetworkPolicy": "networkpolicy.networking.k8s.io", "ServiceAccount": "serviceaccount", "Role": "role.rbac.authorization.k8s.io",
+         "PodDisruptionBudget": "poddisruptionbudget.policy", "NetworkPolicy": "networkpolicy.networking.k8s.io", "ServiceAccount": "serviceaccount", "Role": "role.rbac.authorization.k8s.io",
          "RoleBinding": "rolebinding.rbac.authorization.k8s.io", "Pod": "pod"}
 PLURALS = {"jobs": "Job", "services": "Service", "configmaps": "ConfigMap", "secrets": "Secret", "networkpolicies": "NetworkPolicy",
+           "poddisruptionbudgets": "PodDisruptionBudget",
            "serviceaccounts": "ServiceAccount", "roles": "Role", "rolebindings": "RoleBinding"}
 FAILED = 1
 

@@ -1,27 +1,25 @@
 """A pod, as a kubelet runs it, of processes of this machine.
 
-A pod is a network namespace of `net_hosts` and a folder; its container has mounts, processes and a name of its own, no rights, and runs
-as the user that the manifest names, on a root that it cannot write to, with a token of its service account where the manifest wants one.
+A pod is a network namespace of `net_hosts` and a folder; its container has the files of an image of scripts/build_image and no others,
+mounts, processes and a name of its own, no rights, and runs as the user that the manifest names, on a root that it cannot write to, with
+a token of its service account where the manifest wants one.
 """
 
 import contextlib
 import os
 import pathlib
 import re
-import shlex
 import signal
 import subprocess
 import threading
 import time
 
+import containers
 from waiting import PATIENCE_S, wait_until
 
 FIRST_BACK_OFF_S, BACK_OFF_MAX_S = 0.1, 1  # of Kubernetes: 10 s and 5 minutes
 POLL_S = 0.05
-FROM_HOST = ("usr", "sys")
-DEVICES = ("null", "zero", "full", "random", "urandom")
-ACCOUNT_FOLDER = "var/run/secrets/kubernetes.io/serviceaccount"
-LINKS = ("bin", "lib", "lib64", "sbin")
+ACCOUNT_FOLDER = "/var/run/secrets/kubernetes.io/serviceaccount"
 WRITABLE_BY_GROUP = 0o2777  # as the kubelet makes folders for fsGroup
 
 
@@ -45,7 +43,7 @@ class pod:
         self.log = cluster.folder / f"{self.name}.log"
         self.exit_codes, self.phase, self.is_deleted, self.is_replaced = [], "Running", False, False
         self.restarts, self.container, self.lock = 0, None, threading.Lock()
-        self.ended_by = None  # as Kubernetes names it, of its container
+        self.ended_by = None  # reason and exit code, as Kubernetes tells them of its container
         self.make_folder()
         self.tell({"running": {}})
         self.thread = threading.Thread(target=self.keep_running, daemon=True)
@@ -54,8 +52,9 @@ class pod:
     def tell(self, state):
         """As its kubelet does. @param state of its container"""
         container = {"name": "dlrun", "restartCount": self.restarts, "state": state}
-        if self.ended_by:
-            container["lastState"] = {"terminated": {"reason": self.ended_by, "exitCode": self.exit_codes[-1]}}
+        if self.exit_codes:
+            reason, code = self.ended_by or ("Error", self.exit_codes[-1])
+            container["lastState"] = {"terminated": {"reason": reason, "exitCode": code}}
         self.object["status"] = {"phase": self.phase, "podIP": self.cluster.hosts.address(self.host), "containerStatuses": [container]}
         if self.is_evicted:
             self.object["status"]["reason"] = "Evicted"
@@ -66,19 +65,13 @@ class pod:
 
     def make_folder(self):
         root = self.folder / "root"
-        for name in (*FROM_HOST, "proc", "dev", "etc", "pauses"):
-            (root / name).mkdir(parents=True)
-        for name in LINKS:
-            (root / name).symlink_to(f"usr/{name}")
-        (root / "etc/nsswitch.conf").write_text("hosts: files\n")
+        root.mkdir(parents=True)
+        containers.copy_image(self.cluster.image, root)
         self.cluster.write_names(root)
         self.termination_log.touch()
         self.termination_log.chmod(0o666)  # as the kubelet makes it
         if self.spec["automountServiceAccountToken"]:
-            (root / ACCOUNT_FOLDER).mkdir(parents=True)
             self.cluster.api.give_account(self.spec["serviceAccountName"], self.account_folder, self.spec["securityContext"]["fsGroup"])
-        for mount in self.only_container()["volumeMounts"]:
-            (root / mount["mountPath"].lstrip("/")).mkdir(parents=True, exist_ok=True)
         for volume in self.spec["volumes"]:
             self.make_volume(volume)
 
@@ -123,49 +116,33 @@ class pod:
     def variables(self):
         fields = {"status.podIP": self.cluster.hosts.address(self.host)}
         api = {"KUBERNETES_SERVICE_HOST": self.cluster.api.host, "KUBERNETES_SERVICE_PORT": self.cluster.api.port} if self.cluster.api else {}
+        api |= self.cluster.nodes.variables.get(self.node, {})
         return api | {one["name"]: fields[one["valueFrom"]["fieldRef"]["fieldPath"]] for one in self.only_container()["env"]}
 
     def mounts(self):
-        """Shell commands that lay its root out."""
-        root = shlex.quote(str(self.folder / "root"))
-        yield f"mount --bind {root} {root}"
-        for name in FROM_HOST:
-            yield f"mount --bind /{name} {root}/{name}"
-        yield f"mount -t proc proc {root}/proc"
-        yield f"mount -t tmpfs tmpfs {root}/dev"
-        for name in DEVICES:
-            yield f"touch {root}/dev/{name} && mount --bind /dev/{name} {root}/dev/{name}"
-        yield f"ln -s /proc/self/fd {root}/dev/fd"
-        yield f"touch {root}/dev/termination-log && mount --bind {shlex.quote(str(self.termination_log))} {root}/dev/termination-log"
+        """@returns source, target, and whether it can only be read"""
+        yield self.termination_log, "/dev/termination-log", False
+        yield self.cluster.pauses, "/pauses", False
         if self.account_folder.exists():
-            yield f"mount --bind {shlex.quote(str(self.account_folder))} {root}/{ACCOUNT_FOLDER}"
-        yield f"mount -t tmpfs tmpfs {root}/usr/local && mkdir {root}/usr/local/bin && touch {root}/usr/local/bin/dlrun"
-        yield f"mount --bind {shlex.quote(self.cluster.program)} {root}/usr/local/bin/dlrun"
-        yield f"mount --bind {shlex.quote(str(self.cluster.pauses))} {root}/pauses"
+            yield self.account_folder, ACCOUNT_FOLDER, True
         for mount in self.only_container()["volumeMounts"]:
-            at = f"{root}{mount['mountPath']}"
-            yield f"mount --bind {shlex.quote(str(self.volume(mount['name'])))} {at}"
-            if mount.get("readOnly"):
-                yield f"mount -o remount,bind,ro {at}"
-        if self.only_container()["securityContext"]["readOnlyRootFilesystem"]:
-            yield f"mount -o remount,bind,ro {root}"
-        yield f"hostname {self.host_name}"
+            yield self.volume(mount["name"]), mount["mountPath"], mount.get("readOnly", False)
 
     def as_its_user(self, words):
         """The words that run others as the container's user, without rights."""
         of_pod, own = self.spec["securityContext"], self.only_container()["securityContext"]
         assert own["capabilities"] == {"drop": ["ALL"]} and own["allowPrivilegeEscalation"] is False
         assert of_pod["runAsNonRoot"] and of_pod["runAsUser"] != 0
-        variables = {"PATH": "/usr/local/bin:/usr/bin", "PAUSES": "/pauses/pauses"} | self.variables()
-        return ["/usr/bin/setpriv", f"--reuid={of_pod['runAsUser']}", f"--regid={of_pod['runAsGroup']}", f"--groups={of_pod['fsGroup']}",
-                "--no-new-privs", "--bounding-set=-all", "--inh-caps=-all",
-                "/usr/bin/env", "-i", *(f"{name}={value}" for name, value in variables.items()), *words]
+        variables = {"PATH": "/usr/local/bin", "PAUSES": "/pauses/pauses"} | self.variables()
+        return containers.words_in(self.folder / "root", of_pod["runAsUser"], of_pod["runAsGroup"], of_pod["fsGroup"], variables, words)
 
     def run(self):
         """Its container, once. @returns the exit code; negative: by that signal"""
         container, variables = self.only_container(), self.variables()
         words = [expanded(word, variables) for word in (*container["command"], *container["args"])]
-        script = " && ".join(("set -e", *self.mounts(), f"exec chroot {shlex.quote(str(self.folder / 'root'))} \"$@\""))
+        is_read_only = container["securityContext"]["readOnlyRootFilesystem"]
+        laid_out = containers.laying_out(self.folder / "root", self.cluster.image, self.mounts(), is_read_only)
+        script = " && ".join(("set -e", *laid_out, f"hostname {self.host_name}", 'exec "$@"'))
         with open(self.log, "ab") as output, self.lock:
             if self.is_deleted or self.is_lost:
                 return -signal.SIGTERM
@@ -207,10 +184,10 @@ class pod:
                 return int(child)
         return None
 
-    def kill_container(self, reason="Error", which=signal.SIGKILL):
-        """As when its memory is used up ("OOMKilled"): the end of the first process ends all."""
-        self.ended_by = reason
-        os.kill(wait_until(self.main_process, f"{self.name} runs"), which)
+    def kill_container(self, reason="Error", code=137):
+        """As when its memory is used up ("OOMKilled"): SIGKILL to the first process ends all. @param reason, code: what is told"""
+        self.ended_by = reason, code
+        os.kill(wait_until(self.main_process, f"{self.name} runs"), signal.SIGKILL)
 
     def delete(self):
         """As `kubectl delete`. Returns when nothing of it runs."""
@@ -271,8 +248,7 @@ class pod:
         process = self.main_process()
         if process is None:
             return None, "", "it does not run"
-        done = subprocess.run(["nsenter", "--target", str(process), "--mount", "--net", "--pid", "--uts", "--root", "--wd",
-                               *self.as_its_user(words)], capture_output=True, text=True, timeout=PATIENCE_S)
+        done = subprocess.run(["nsenter", "--target", str(process), "--mount", "--net", "--pid", "--uts", *self.as_its_user(words)], capture_output=True, text=True, timeout=PATIENCE_S)
         return done.returncode, done.stdout, done.stderr
 
     def said(self):

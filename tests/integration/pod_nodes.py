@@ -5,18 +5,30 @@ import threading
 NODES = 4
 
 
+def name_of(node):
+    return f"node-{node}"
+
+
+def kept_off(made):
+    """Names of nodes, by the node affinity of a pod, of the form that dlrun writes."""
+    terms = made["spec"].get("affinity", {}).get("nodeAffinity", {}).get("requiredDuringSchedulingIgnoredDuringExecution", {"nodeSelectorTerms": []})
+    return [one["values"][0] for term in terms["nodeSelectorTerms"] for one in term["matchFields"]
+            if (one["key"], one["operator"]) == ("metadata.name", "NotIn")]
+
+
 class pod_nodes:
     """@param cluster whose pods these are; its lock guards all here"""
 
     def __init__(self, cluster):
         self.cluster = cluster
         self.cordoned, self.lost = set(), set()
+        self.variables = {}  # node -> what containers have there, as if its processor were another one
         self.has_image, self.waiting = True, []  # Pods that could not begin yet
 
-    def pick(self, is_of_job=False):
-        """The node with the fewest pods; None: none takes any. Pods of Jobs are taken by all."""
+    def pick(self, made, is_of_job=False):
+        """The node with the fewest pods; None: none takes it. Pods of Jobs are taken by all."""
         others = self.lost if is_of_job else self.lost | self.cordoned
-        there = [node for node in range(NODES) if node not in others]
+        there = [node for node in range(NODES) if node not in others and name_of(node) not in kept_off(made)]
         return min(there, key=lambda node: len(self.pods_on(node))) if there else None
 
     def pods_on(self, node):
@@ -83,7 +95,7 @@ class pod_nodes:
         for made in list(self.waiting):
             if self.cluster.objects.get(("Pod", made["metadata"]["name"])) is not made:
                 self.waiting.remove(made)
-            elif not self.cluster.free_hosts or self.pick() is None:
+            elif not self.cluster.free_hosts or self.pick(made) is None:
                 message = f"0/{NODES} nodes are available: {NODES} node(s) were unschedulable."
                 self.say_why(made, {"conditions": [{"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": message}]})
             elif not self.has_image:

@@ -1,5 +1,6 @@
 """Base of tests of a job on pods (pod_jobs)."""
 
+import images
 import paused_runs
 import small_cluster
 from hosts_case import SLOT_S, UNHURRIED_SLOT_S, on_several_hosts
@@ -17,8 +18,14 @@ class on_pods(job_on_pods, on_several_hosts):
         shared.mkdir()
         shared.chmod(0o755)
         self.pauses = self.enterContext(paused_runs.pauses(shared, SLOT_S))
-        self.cluster = self.enterContext(small_cluster.cluster(self.hosts, self.bench.folder / "cluster", self.program, shared))
+        self.cluster = self.enterContext(self.make_cluster(shared))
         self.api = self.enterContext(cluster_api(self.cluster, self.bench.folder / "authority"))
+
+    def make_cluster(self, shared):
+        try:
+            return small_cluster.cluster(self.hosts, self.bench.folder / "cluster", self.program, shared)
+        except images.no_image as why:
+            return self.leave_out(why)
 
     def expect_complete(self, spec):
         """The Job comes to its end, its pods are gone, and the bits are those of one host."""

@@ -2,19 +2,19 @@
 
 Jobs fail, are suspended and are complete as the Job controller does it; other pods are made through the API server. What kubelets
 do is told there, unless their node is dead. Pods are on nodes, which are drained, lost and removed when a test says so. What is not here:
-images, seccomp, limits of memory and processor, network policies, probes.
+seccomp, limits of memory and processor, network policies, probes.
 """
 
 import base64
 import copy
-import os
 import shutil
 import threading
 
 import yaml
 
+import images
 from played_pod import WRITABLE_BY_GROUP, pod
-from pod_nodes import pod_nodes
+from pod_nodes import name_of, pod_nodes
 
 
 def read_manifests(text):
@@ -27,8 +27,9 @@ class cluster:
     the end."""
 
     def __init__(self, hosts, folder, program, pauses):
+        """Pods are of an image of that program. Raises no_image where none can be built."""
         self.api = None  # what plays the API server, if anybody does
-        self.hosts, self.folder, self.program, self.pauses = hosts, folder, os.path.realpath(program), pauses
+        self.hosts, self.folder, self.image, self.pauses = hosts, folder, images.root_of(program), pauses
         self.free_hosts, self.made = list(hosts.names), 0
         self.objects, self.pods, self.jobs_over = {}, [], {}
         self.nodes = pod_nodes(self)
@@ -143,7 +144,9 @@ class cluster:
     def run_pod(self, made, job=None):
         """At an address of its own."""
         with self.lock:
-            new = pod(self, made, self.free_hosts.pop(0), self.nodes.pick(is_of_job=job is not None), job)
+            node = self.nodes.pick(made, is_of_job=job is not None)
+            made["spec"]["nodeName"] = name_of(node)
+            new = pod(self, made, self.free_hosts.pop(0), node, job)
             self.pods.append(new)
             self.renew_names()
             return new

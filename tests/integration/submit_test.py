@@ -12,7 +12,8 @@ from small_cluster import read_manifests
 DONE, FAILED, BAD_USAGE = 0, 1, 2
 IMAGE = "registry.example.com/dlrun:0.2.0"
 OBJECTS = {("Secret", "x-key"), ("ConfigMap", "x-files"), ("Service", "x"), ("NetworkPolicy", "x"), ("NetworkPolicy", "x-control"),
-           ("ServiceAccount", "x"), ("Role", "x"), ("RoleBinding", "x"), ("Job", "x"), ("ConfigMap", "x-pods")}
+           ("ServiceAccount", "x"), ("Role", "x"), ("RoleBinding", "x"), ("Job", "x"), ("ConfigMap", "x-pods"),
+           ("PodDisruptionBudget", "x-hosts")}
 
 
 def running_pod(name="x-abcde", **changes):

@@ -101,6 +101,28 @@ TEST_F(api_client_test, does_not_wait_for_what_comes_too_late) {
   EXPECT_EQ(api.now, begun);
 }
 
+/// Who asks again and again, as the control pod does, does not ask a busy server each time.
+TEST_F(api_client_test, asks_nothing_while_the_server_wants_patience) {
+  api.answer = [](const auto&) { return base::http_answer{429, "{}", 30s}; };
+  auto client = api.make_client();
+  EXPECT_FALSE(client.ask(get_job, api.in(patience)));
+  api.answer = [](const auto&) { return base::http_answer{200, "{}"}; };
+  const auto early = client.ask(get_job, api.in(patience));
+  EXPECT_EQ(early.error().kind, refusal_kind::busy);
+  EXPECT_THAT(early.error().message, HasSubstr("has asked for patience"));
+  EXPECT_THAT(api.requests, SizeIs(1));
+  EXPECT_TRUE(client.ask(get_job, api.in(40s)));
+  EXPECT_THAT(api.waits, ElementsAre(30s));
+}
+
+TEST_F(api_client_test, takes_no_patience_for_more_than_a_minute) {
+  api.answer = [](const auto&) { return base::http_answer{503, "{}", 24h}; };
+  auto client = api.make_client();
+  EXPECT_FALSE(client.ask(get_job, api.in(patience)));
+  api.answer = [](const auto&) { return base::http_answer{200, "{}"}; };
+  EXPECT_TRUE(client.ask(get_job, api.in(61s)));
+}
+
 TEST_F(api_client_test, an_api_that_is_away_is_given_up_in_time_and_says_why) {
   api.takes = 700ms;
   api.answer = [](const auto&) -> result<base::http_answer> {

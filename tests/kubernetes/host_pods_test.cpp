@@ -2,6 +2,7 @@
 
 #include "tests/kubernetes/played_cluster.hpp"
 
+#include <algorithm>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
@@ -22,8 +23,17 @@ protected:
 
   void look() {
     for (auto& one : cluster.news()) pods.on_news(std::move(one));
-    if (has_begun) pods.hosts_are(cluster.sights());
+    if (has_begun) pods.hosts_are(sights());
     pods.pass();
+  }
+  /// As of a job with copies: what is there is nowhere else while another host is away.
+  host_sights sights() const {
+    auto all = cluster.sights();
+    const auto there =
+        std::ranges::count(all, host_standing::there, [](const auto& one) { return one.second.standing; });
+    for (auto& [slot, host] : all)
+      host.is_only_place = host.standing == host_standing::there && there < cluster.wanted;
+    return all;
   }
   void run_for(std::chrono::milliseconds time) {
     for (const auto end = cluster.now + time; cluster.now < end; cluster.pass(100ms)) look();
@@ -46,7 +56,8 @@ protected:
   host_pods pods{requests,
                  client,
                  {.tell = [this](const auto& text) { told.push_back(text); },
-                  .warn = [this](const auto& text) { warned.push_back(text); }}};
+                  .warn = [this](const auto& text) { warned.push_back(text); },
+                  .budget = "job-hosts"}};
 };
 
 TEST_F(host_pods_test, makes_what_is_wanted_and_says_so) {
@@ -86,6 +97,38 @@ TEST_F(host_pods_test, makes_as_many_as_are_wanted_by_now) {
 }
 
 /// A pod that goes with all that the job has is made no more.
+TEST_F(host_pods_test, lets_one_pod_be_evicted_at_a_time_and_none_while_another_one_comes) {
+  has_begun = false;
+  run_for(5s);
+  EXPECT_EQ(cluster.stay, 0U) << "there is nothing to lose";
+  has_begun = true;
+  run_for(10s);
+  EXPECT_EQ(cluster.stay, 1U);
+  cluster.evict(uid_of("job-hosts-1-1"));
+  std::uint32_t least = 2, most = 0;
+  for (const auto end = cluster.now + 20s; cluster.now < end; cluster.pass(100ms)) {
+    look();
+    least = std::min(least, cluster.stay.value_or(0));
+    most = std::max(most, cluster.stay.value_or(0));
+  }
+  EXPECT_EQ(least, 1U) << "the other one";
+  EXPECT_EQ(most, 2U) << "both, when its successor has come";
+  EXPECT_EQ(cluster.stay, 1U);
+}
+
+TEST_F(host_pods_test, says_that_it_may_not_guard_the_pods_and_goes_on) {
+  cluster.lacks_budget_right = true;
+  run_for(10s);
+  EXPECT_THAT(pods.held_up_by(), SizeIs(1));
+  cluster.lacks_budget_right = false;
+  run_for(10s);
+  EXPECT_EQ(cluster.stay, 1U);
+  EXPECT_THAT(warned,
+              Contains(HasSubstr("lacks the right to patch poddisruptionbudgets.policy 'job-hosts'")));
+  EXPECT_THAT(pods.held_up_by(), IsEmpty());
+  EXPECT_FALSE(pods.end());
+}
+
 TEST_F(host_pods_test, looks_at_what_is_wanted_before_it_makes_pods) {
   run_for(10s);
   cluster.wanted = 0;

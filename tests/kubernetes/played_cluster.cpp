@@ -24,6 +24,14 @@ json json_of(const pod_record& pod) {
   return made;
 }
 
+std::vector<std::string> nodes_left(std::uint32_t nodes, const std::vector<std::string>& keeps_off) {
+  std::vector<std::string> left;
+  for (std::uint32_t node = 0; node < nodes; ++node)
+    if (auto name = fmt::format("node{}", node); std::ranges::find(keeps_off, name) == keeps_off.end())
+      left.push_back(std::move(name));
+  return left;
+}
+
 } // namespace
 
 played_cluster::played_cluster(std::uint64_t seed)
@@ -62,7 +70,13 @@ result<base::http_answer> played_cluster::answer(const base::http_request& reque
                               "data": {{"hosts": "{}"}}}})",
                          wanted)};
   if (name.starts_with("selfsubjectaccessreviews"))
-    return base::http_answer{201, fmt::format(R"({{"status": {{"allowed": {}}}}})", !lacks_right)};
+    return base::http_answer{
+        201, fmt::format(R"({{"status": {{"allowed": {}}}}})", !lacks_right && !lacks_budget_right)};
+  if (path.find("/poddisruptionbudgets/") != path.npos) {
+    if (lacks_budget_right) return refused(403, "poddisruptionbudgets.policy is forbidden");
+    stay = json::parse(request.body)["spec"]["minAvailable"].get<std::uint32_t>();
+    return base::http_answer{200, "{}"};
+  }
   if (request.method == "POST") return make(request.body);
   if (request.method == "DELETE") return end(name, request.body);
   if (name == "control") return base::http_answer{200, R"({"spec":{"containers":[{"image":"dlrun"}]}})"};
@@ -82,7 +96,9 @@ base::http_answer played_cluster::make(const std::string& body) {
   if (lacks_right || ends || chance() < refusal) return refuse(asked["metadata"]["name"]);
   asked["metadata"]["uid"] = fmt::format("u{}", ++made_);
   ++created;
-  const auto made = read_pod(asked).value();
+  auto made = read_pod(asked).value();
+  const auto left = nodes_left(nodes, made.keeps_off);
+  if (!left.empty()) made.node = left[left.size() == 1 ? 0 : below(left.size())];
   pods[made.uid] = {.told = made, .runs_at = now + std::chrono::milliseconds{100 + below(start_max_ms)}};
   tell(made);
   return {201, asked.dump()};
@@ -171,6 +187,13 @@ void played_cluster::run(pod_truth& pod) {
   pod.boot = ++made_;
   pod.told.runs = true;
   pod.told.phase = pod_phase::running;
+  if (other_nodes.contains(pod.told.node)) { // it ends as often as its kubelet starts it
+    if (!std::exchange(pod.told.has_other_bits, true)) ++other_bits;
+    pod.told.runs = false;
+    pod.told.ends = ++pod.told.restarts;
+    pod.runs_at = now + std::chrono::milliseconds{1000 + below(20'000)};
+    return tell(pod.told);
+  }
   if (pod.told.address.empty()) pod.told.address = fmt::format("10.0.0.{}", pod.boot);
   tell(pod.told);
 }

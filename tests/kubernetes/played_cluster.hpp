@@ -73,12 +73,17 @@ public:
   std::uint32_t wanted = 0;
   std::uint32_t created = 0;
   std::uint32_t refusals = 0; ///< of pods
+  std::uint32_t nodes = 1;
+  std::set<std::string> other_nodes{}; ///< that compute other bits
+  std::uint32_t other_bits = 0;        ///< pods that were on one
+  std::optional<std::uint32_t> stay{}; ///< says the budget
   time_point now{std::chrono::hours{1}};
   // trouble
   bool is_away = false;                    ///< the API server
   double loss = 0;                         ///< of requests, and of answers
   double refusal = 0;                      ///< of pods, by a quota
   bool lacks_right = false;                ///< to make pods
+  bool lacks_budget_right = false;         ///< to say how many have to stay
   bool ends = false;                       ///< the namespace
   std::chrono::milliseconds lateness{200}; ///< of the watch, at most
   std::chrono::milliseconds list_takes{0}; ///< at most

@@ -16,7 +16,10 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr std::uint64_t seeds = 100, seeds_of_bugs = 400;
+constexpr std::uint64_t seeds = 100;
+/// From there on some nodes compute other bits.
+constexpr std::uint64_t seeds_of_bugs = 400;
+constexpr std::uint64_t seeds_with_nodes = 50;
 constexpr auto look_every = 100ms;
 constexpr std::uint32_t slots_at_most = 6;
 constexpr std::uint64_t memory_max = std::uint64_t{1} << 50; // no job ends for lack of it
@@ -38,6 +41,10 @@ public:
     cluster_.wanted = 1 + static_cast<std::uint32_t>(cluster_.below(slots_at_most));
     cluster_.list_takes = 500ms;
     may_be_made_ = cluster_.wanted;
+    if (seed >= seeds_of_bugs) { // half of four nodes compute other bits
+      cluster_.nodes = 4;
+      cluster_.other_nodes = {"node1", "node3"};
+    }
     begin();
   }
 
@@ -70,9 +77,11 @@ private:
     cluster_.watch_anew();
     addresses_.clear();
     seen_in_.clear();
+    told_nodes_.clear();
   }
 
   void look() {
+    for (const auto& [uid, pod] : cluster_.pods) before_.insert(uid);
     for (auto& one : cluster_.news()) {
       learn(one);
       pods_->on_news(std::move(one));
@@ -126,8 +135,12 @@ private:
 
   void learn(const pod_news& news) {
     if (const auto* all = std::get_if<pod_listing>(&news))
-      for (const auto& pod : all->pods) addresses_[pod.uid] = pod.address;
-    if (const auto* pod = std::get_if<pod_record>(&news)) addresses_[pod->uid] = pod->address;
+      for (const auto& pod : all->pods) learn(pod);
+    if (const auto* pod = std::get_if<pod_record>(&news)) learn(*pod);
+  }
+  void learn(const pod_record& pod) {
+    addresses_[pod.uid] = pod.address;
+    if (pod.has_other_bits) told_nodes_.insert(pod.node);
   }
   /// By a pass that could ask what is wanted.
   void see_who_is_in(const host_sights& hosts) {
@@ -150,14 +163,21 @@ private:
   void check() {
     std::map<std::uint32_t, int> alive;
     for (const auto& [uid, pod] : cluster_.pods)
-      if (cluster_.is_alive(pod) && !pod.was_given_up && ++alive[pod.told.slot] > 1)
+      if (cluster_.is_alive(pod) && !pod.was_given_up && !pod.told.has_other_bits &&
+          ++alive[pod.told.slot] > 1)
         note(fmt::format("slot {} has pods beside one that is as it should be", pod.told.slot));
     for (const auto& [uid, pod] : cluster_.pods)
       for (const auto& [other, newer] : cluster_.pods)
         if (newer.told.slot == pod.told.slot && newer.told.incarnation > pod.told.incarnation &&
             newer.told.memory < pod.told.memory)
           note(fmt::format("{} has less memory than {}", newer.told.name, pod.told.name));
-    if (cluster_.created > may_be_made_) note("for one that went there is more than one");
+    for (const auto& [uid, pod] : cluster_.pods)
+      if (!before_.contains(uid))
+        for (const auto& node : told_nodes_)
+          if (std::ranges::find(pod.told.keeps_off, node) == pod.told.keeps_off.end())
+            note(fmt::format("{} may come to {}, which computes other bits", pod.told.name, node));
+    if (cluster_.created > may_be_made_ + cluster_.other_bits)
+      note("for one that went there is more than one");
     std::erase_if(restarts_, [this](const auto& one) {
       return one.second < cluster_.now || !cluster_.pods.contains(one.first);
     });
@@ -197,6 +217,8 @@ private:
   std::optional<host_pods> pods_;
   std::uint32_t may_be_made_ = 0;
   std::map<std::string, std::string> addresses_{}; ///< by uid, that the plan was told of
+  std::set<std::string> before_{};                 ///< uids of pods that were there before the look
+  std::set<std::string> told_nodes_{};             ///< that compute other bits, as the plan was told
   std::set<std::string> seen_in_{};                ///< uids of pods whose hosts it saw in the job
   std::map<std::string, time_point> restarts_{};   ///< uids of pods that keep their place until then
   std::string wrong_;
@@ -205,6 +227,8 @@ private:
 #ifndef DLRUN_PLANTED_BUGS
 TEST(pod_convergence, whatever_fails_each_slot_has_one_pod_that_lives_and_is_in_the_job) {
   for (std::uint64_t seed = 0; seed < seeds; ++seed) ASSERT_EQ(scenario{seed}.run(), "") << "seed " << seed;
+  for (auto seed = seeds_of_bugs; seed < seeds_of_bugs + seeds_with_nodes; ++seed)
+    ASSERT_EQ(scenario{seed}.run(), "") << "seed " << seed;
 }
 #else
 TEST(pod_convergence, each_rule_that_is_broken_on_purpose_is_found) {
@@ -213,10 +237,12 @@ TEST(pod_convergence, each_rule_that_is_broken_on_purpose_is_found) {
       {"forget_names", planted_bug::forget_names},   {"keep_older", planted_bug::keep_older},
       {"keep_surplus", planted_bug::keep_surplus},   {"trust_phase", planted_bug::trust_phase},
       {"forget_memory", planted_bug::forget_memory}, {"no_start", planted_bug::no_start},
-      {"no_restart", planted_bug::no_restart}};
+      {"no_restart", planted_bug::no_restart},       {"forget_nodes", planted_bug::forget_nodes}};
   for (const auto& [name, bug] : bugs) {
     std::string wrong;
-    for (std::uint64_t seed = 0; seed < seeds_of_bugs && wrong.empty(); ++seed) {
+    // Only there do nodes differ.
+    const auto first = bug == planted_bug::forget_nodes ? seeds_of_bugs : 0;
+    for (auto seed = first; seed < first + seeds_of_bugs && wrong.empty(); ++seed) {
       wrong = scenario{seed, bug}.run();
       if (!wrong.empty()) fmt::print("{}: seed {}: {}\n", name, seed, wrong);
     }

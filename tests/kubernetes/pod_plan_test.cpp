@@ -251,6 +251,18 @@ TEST_F(pod_plan_test, gives_a_pod_up_whose_container_never_runs_for_long) {
   EXPECT_THAT(why(), HasSubstr("5 times in vain"));
 }
 
+/// A root that waits for all its hosts would wait for ever.
+TEST_F(pod_plan_test, gives_such_a_pod_up_too_while_the_job_waits_for_its_pods) {
+  hosts.reset();
+  list({changed(pod(0, 1), [](auto& one) {
+    one.is_held_back = true;
+    one.runs = false;
+    one.restarts = 4;
+  })});
+  EXPECT_THAT(next(), ElementsAre("+0-2"));
+  EXPECT_THAT(why(), HasSubstr("5 times in vain"));
+}
+
 constexpr std::uint64_t one_gib = std::uint64_t{1} << 30;
 
 /// Of a pod of 4 GiB, whose container was killed for memory, and waits or runs again.
@@ -408,6 +420,26 @@ TEST_F(pod_plan_test, makes_no_more_than_a_hundred_at_once_and_fifty_a_second) {
   EXPECT_EQ(make_all(), 50U);
   now += 10s;
   EXPECT_EQ(make_all(), 100U);
+}
+
+TEST_F(pod_plan_test, makes_another_pod_that_keeps_off_a_node_which_computes_other_bits) {
+  hosts.reset(); // the job waits for it
+  count = 1;
+  list({pod(0, 1)});
+  ASSERT_THAT(next(), IsEmpty());
+  plan.on_news(changed(pod(0, 1), [](auto& one) {
+    one.node = "node7";
+    one.has_other_bits = true;
+    one.runs = false;
+  }));
+  ASSERT_THAT(next(), ElementsAre("+0-2"));
+  EXPECT_EQ(why(), "node node7, on which job-hosts-0-1 is, would compute other bits than the job began with");
+  EXPECT_THAT(std::get<create_pod>(actions.front()).keep_off, ElementsAre("node7"));
+  make(changed(pod(0, 2), [](auto& one) { one.node = "node8"; }));
+  EXPECT_THAT(next(), ElementsAre("-u0-1"));
+  count = 2;
+  ASSERT_THAT(next(), ElementsAre("+1-1"));
+  EXPECT_THAT(std::get<create_pod>(actions.front()).keep_off, ElementsAre("node7")) << "so do all later ones";
 }
 
 } // namespace

@@ -76,6 +76,18 @@ TEST(pod_record, counts_an_end_once_whether_the_container_is_started_again_or_no
   EXPECT_EQ(first.ends, 0U);
 }
 
+TEST(pod_record, says_that_its_node_computes_other_bits_while_that_is_how_its_container_ended_last) {
+  auto pod = whole_pod();
+  pod["spec"]["nodeName"] = "node7";
+  EXPECT_EQ(read_pod(pod)->node, "node7");
+  EXPECT_FALSE(read_pod(pod)->has_other_bits);
+  auto& container = pod["status"]["containerStatuses"][0];
+  container["lastState"]["terminated"]["exitCode"] = 4;
+  EXPECT_TRUE(read_pod(pod)->has_other_bits);
+  container["state"] = {{"terminated", {{"exitCode", 1}}}};
+  EXPECT_FALSE(read_pod(pod)->has_other_bits);
+}
+
 TEST(pod_record, says_what_a_pod_waits_for_that_does_not_run) {
   auto pod = whole_pod();
   pod["status"] = json::parse(R"({"phase": "Pending", "conditions": [{"type": "Initialized", "message": "x"},

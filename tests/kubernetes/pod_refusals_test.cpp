@@ -100,8 +100,9 @@ TEST_F(pod_refusals_test, ends_nothing_for_what_no_right_helps_against) {
   }
 }
 
-TEST_F(pod_refusals_test, no_job_needs_the_right_to_delete_in_order_to_begin) {
-  for (int i = 0; i < 10; ++i, now += 1min) refuse(no_right, pod_question::removed);
+TEST_F(pod_refusals_test, no_job_needs_the_right_to_delete_or_to_guard_in_order_to_begin) {
+  for (const auto what : {pod_question::removed, pod_question::guarded})
+    for (int i = 0; i < 10; ++i, now += 1min) refuse(no_right, what);
   EXPECT_FALSE(ends());
   for (const auto what : {pod_question::wanted, pod_question::told}) {
     pod_refusals other;

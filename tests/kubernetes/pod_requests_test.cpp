@@ -151,6 +151,19 @@ TEST_F(pod_requests_test, changes_how_many_are_wanted) {
   EXPECT_FALSE(requests.want(2, soon()));
 }
 
+TEST_F(pod_requests_test, says_how_many_have_to_stay) {
+  const auto line =
+      "PATCH /apis/policy/v1/namespaces/team-a/poddisruptionbudgets/job-hosts?fieldManager=dlrun";
+  objects[line] = json::object();
+  ASSERT_TRUE(requests.guard("job-hosts", 2, soon()));
+  EXPECT_THAT(api.asked(), ElementsAre(line));
+  EXPECT_EQ(json::parse(api.requests.back().body), json::parse(R"({"spec": {"minAvailable": 2}})"));
+  refusals[line] = refused(404, "somebody deleted it");
+  EXPECT_TRUE(requests.guard("job-hosts", 2, soon()));
+  refusals[line] = refused(403, "no");
+  EXPECT_FALSE(requests.guard("job-hosts", 2, soon()));
+}
+
 TEST_F(pod_requests_test, a_quota_is_told_as_such) {
   refusals[make_pod] = refused(403, "exceeded quota: pods");
   EXPECT_EQ(create().error().kind, refusal_kind::no_room);

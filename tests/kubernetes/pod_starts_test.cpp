@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 
 namespace dlrun::kubernetes {
 namespace {
@@ -113,6 +114,17 @@ TEST_F(pod_starts_test, what_gets_right_within_a_minute_is_no_end) {
     look();
     EXPECT_FALSE(starts.end(false));
   }
+}
+
+TEST(start_rules, are_what_the_template_says_where_it_says_something_sound) {
+  const auto patience = [](const std::string& text) {
+    const nlohmann::json annotations{{"dlrun/pending-patience-s", text}};
+    return start_rules_of({{"metadata", {{"annotations", annotations}}}}).patience;
+  };
+  EXPECT_EQ(patience("5"), 5s);
+  EXPECT_EQ(patience("86400"), 24h);
+  for (const auto* text : {"", "0", "86401", "-1", "1.5", "x"}) EXPECT_EQ(patience(text), 60s) << text;
+  EXPECT_EQ(start_rules_of(nlohmann::json::object()).patience, 60s);
 }
 
 } // namespace

@@ -179,6 +179,20 @@ TEST_F(pod_watch_test, pauses_after_an_error_and_goes_on_where_it_was) {
   EXPECT_THAT(watches.back(), HasSubstr("resourceVersion=20"));
 }
 
+TEST_F(pod_watch_test, does_not_ask_a_busy_server_before_it_wants) {
+  streams = {{.parts = "{}", .end = base::http_answer{429, "", 20s}, .lasts = 0ms}, {bookmark("20")}};
+  std::vector<time_point> asked;
+  const auto answered = api.streams;
+  api.streams = [&](const base::http_request& request, const base::http_stream& how) {
+    asked.push_back(api.now);
+    return answered(request, how);
+  };
+  run();
+  ASSERT_THAT(asked, SizeIs(3));
+  EXPECT_GE(asked[1] - asked[0], 20s);
+  EXPECT_THAT(lists, SizeIs(1));
+}
+
 TEST_F(pod_watch_test, an_error_in_the_stream_that_is_another_one_is_told) {
   streams = {{event("ERROR", {{"kind", "Status"}, {"code", 500}, {"message", "etcd is away"}})}};
   run();

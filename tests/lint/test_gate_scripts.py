@@ -227,7 +227,7 @@ echo '<testsuites tests="2" failures="0"/>' >"${GTEST_OUTPUT#xml:}a.xml"
         self.assertIn("build-debug", left)
         self.assertEqual(last[0], f"check: not run: {' '.join(left)}: ./check --full runs them too, as continuous integration does")
         self.assertEqual(last[-1], "19 passed, 0 failed")  # 13 lint scripts, 2 programs of unittest, 2 runs of ctest of 2 cases each
-        self.assertEqual(last_of_full[-1], "28 passed, 0 failed")
+        self.assertEqual(last_of_full[-1], "30 passed, 0 failed")
         self.assertEqual(len(last_of_full), 2, last_of_full)
 
     def test_a_stage_that_fails_ends_all_and_is_named(self):

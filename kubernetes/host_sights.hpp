@@ -1,0 +1,23 @@
+/// What a job says of its hosts, as far as their pods are concerned.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+
+namespace dlrun::kubernetes {
+
+enum class host_standing : std::uint8_t {
+  away,    ///< it is not there, or was given up
+  joining, ///< it gets ready
+  there    ///< or drained: that it goes is no loss
+};
+struct host_sight {
+  host_standing standing = host_standing::away;
+  std::string address{};      ///< of the agent that joined last
+  bool is_only_place = false; ///< of something that was committed: it would be lost with its disk
+};
+/// By slot. A host that is not named never joined.
+using host_sights = std::map<std::uint32_t, host_sight>;
+
+} // namespace dlrun::kubernetes

@@ -1,0 +1,88 @@
+"""What the acceptance scripts of jobs on played pods share (tests/integration/pod_jobs.py, pod_faults.py)."""
+
+import contextlib
+import os
+import time
+
+import acceptance_common as common
+from acceptance_common import dlrun_job, small_data
+
+import host_faults
+import paused_runs
+import pod_faults
+from pod_jobs import NAME, job_on_pods
+
+GRACE_S = 60
+PROCESS_OF = {"worker": "/worker-", "ps_shard": "/ps_shard-", "keeper": "/keeper-", "coordinator": "/coordinator"}
+
+
+def make_parser(doc):
+    parser = common.make_parser(doc)
+    parser.set_defaults(program=common.ROOT / "build/release/bin/dlrun_pausing_program")
+    return parser
+
+
+def make_spec(data, epochs, workers, ps_shards, slots=4):
+    spec = small_data.make_spec("mlp_dropout", data, epochs=epochs, workers=workers, ps_shards=ps_shards, microbatches_per_step=slots)
+    spec["durability"] = {"log": "every_step"}
+    spec["cluster"]["orphan_grace_s"] = GRACE_S
+    return paused_runs.with_pauses(spec)
+
+
+class measured_pods(job_on_pods):
+    """A job that trains on pods of its own, until it is left; or is let go, and ends with the bits of one host."""
+
+    def __init__(self, bench, data, spec, parts, pod_hosts):
+        self.bench, self.program, self.data, self.spec, self.pod_hosts = bench, bench.program, data, spec, pod_hosts
+        self.hosts, self.cluster, self.api, self.pauses = parts
+        self.nodes = self.cluster.nodes
+
+    def step(self):
+        return self.status().get("step", 0)
+
+    def node_to_strike(self):
+        """One with pods of hosts alone. @returns it, and them"""
+        control = self.control_pod()
+        nodes = sorted({one.node for one in self.pods_of_hosts()} - {control.node})
+        dlrun_job.expect(nodes, "no node has pods of hosts alone")
+        return nodes[0], [one for one in self.pods_of_hosts() if one.node == nodes[0]]
+
+    def processes_of(self, role, pods):
+        """Of a role, in these pods."""
+        return [pid for one in pods for pid in self.hosts.processes(one.host) if any(PROCESS_OF[role] in file for file in dlrun_job.output_of(pid))]
+
+    def all_contribute(self):
+        """Whether all hosts are there, and every worker has slots."""
+        status = self.status()
+        if [one["state"] for one in status.get("hosts", [])].count("there") != self.pod_hosts + 1:
+            return False
+        workers = [one for one in status["roles"] if one["role"] == "worker"]
+        return all(one["pid"] and one.get("slots") for one in workers)
+
+    def joined_since(self, host, since_us):
+        """Milliseconds until that host joined, or None."""
+        told = [one["monotonic_us"] for one in self.events("host-joined") if one["host"] == host and one["monotonic_us"] >= since_us]
+        return (told[0] - since_us) / 1000 if told else None
+
+
+@contextlib.contextmanager
+def training(program, spec_of, pod_hosts, slot_s, addresses):
+    """A job of `spec_of(data)` that trains on its pods. @returns it"""
+    with dlrun_job.job_bench(program, host_faults.FILES) as bench:
+        data = small_data.write_images(bench.folder, "train", common.RECORDS)
+        with pod_faults.pods_of(bench, addresses, slot_s) as parts:
+            job = measured_pods(bench, data, spec_of(data), parts, pod_hosts)
+            job.cluster.apply(job.manifests(job.spec))
+            job.cluster.start(NAME)
+            job.wait_until_trains()
+            yield job
+
+
+def machine():
+    return f"load average {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores"
+
+
+def seconds_until(condition, what, begin=None):
+    begin = begin or time.monotonic()
+    dlrun_job.wait_until(condition, what)
+    return time.monotonic() - begin
