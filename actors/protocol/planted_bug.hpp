@@ -65,7 +65,6 @@ enum class planted_bug : std::uint8_t {
   late_snapshot,  ///< R16: a snapshot that ends after its timeline was left counts on the next
   commit_best,    ///< R21: of several copies it is enough that the best one has what is committed
   forget_others,  ///< R22: when one keeper is over no other copy counts any more
-  unheard_floor,  ///< R24: a copy that counts is to have what lies below its floor
   // in the simulated shell and disk around them
   count_kills,     ///< R18: a worker that is killed from outside counts against the slot that it was at
   exit_at_last,    ///< R19: workers and shards leave when they have seen the last version published

@@ -112,7 +112,7 @@ bool copy_book::is_of_timeline(const own_store& mine) const {
 /// below a floor that a copy which counts has heard of.
 version_id copy_book::wanted_from() const {
   const bool counts = counted_.value != 0 && counted_ == standing_->incarnation;
-  return counts && !is_planted(bug_, protocol::planted_bug::unheard_floor) ? standing_->floor : version_id{};
+  return counts ? standing_->floor : version_id{};
 }
 
 bool copy_book::leads_to(version_id version, const own_store& mine) const {

@@ -38,6 +38,11 @@ released_versions copy_chain::on_standing(std::size_t copy, const protocol::copy
   return pass(copy, books_.at(copy).on_standing(standing, mine, now));
 }
 
+released_versions copy_chain::look_again(std::size_t copy, const own_store& mine, protocol::time_point now) {
+  const auto said = books_.at(copy).newest_standing();
+  return said ? on_standing(copy, *said, mine, now) : released_versions{};
+}
+
 released_versions copy_chain::on_keeper(std::size_t copy, dlrun::incarnation runs) {
   const bool is_over = books_.at(copy).counted().value != 0 && books_.at(copy).counted() != runs;
   auto news = pass(copy, books_.at(copy).on_keeper(runs));

@@ -32,6 +32,8 @@ public:
   released_versions on_snapshot(timeline_id of, version_id version);
   released_versions on_standing(std::size_t copy, const protocol::copy_standing& standing,
                                 const own_store& mine, protocol::time_point now);
+  /// What the own store has dropped since, the copy need not have: its last word may be enough now.
+  released_versions look_again(std::size_t copy, const own_store& mine, protocol::time_point now);
   released_versions on_keeper(std::size_t copy, dlrun::incarnation runs);
   released_versions let_go(std::size_t copy);
 

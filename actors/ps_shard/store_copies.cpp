@@ -116,6 +116,8 @@ awaited_parts store_copies::waits_for(std::size_t copy) const {
 }
 
 void store_copies::on_tick() {
+  if (store_)
+    for (const auto& copy : copies_) copy->look_again(mine());
   for (std::size_t copy = 0; copy < copies_.size(); ++copy) copies_[copy]->on_tick(waits_for(copy));
   measure();
 }

@@ -133,11 +133,19 @@ bool store_copy::on_standing(const protocol::copy_standing& standing, const own_
   const auto now = common::now();
   wait_.on_standing(standing, now);
   const auto before = book().counted();
-  linked_.released(linked_.chain->on_standing(number_, standing, mine, now));
-  if (before != book().counted())
-    context_.log->info("copy: that of {} incarnation {} holds all, and counts",
-                       protocol::to_string(keeper_role_), standing.incarnation);
+  hear(linked_.chain->on_standing(number_, standing, mine, now), before);
   return true;
+}
+
+void store_copy::look_again(const own_store& mine) {
+  if (book().counted().value == 0) hear(linked_.chain->look_again(number_, mine, common::now()), {});
+}
+
+void store_copy::hear(const released_versions& news, dlrun::incarnation counted_before) {
+  linked_.released(news);
+  if (counted_before != book().counted())
+    context_.log->info("copy: that of {} incarnation {} holds all, and counts",
+                       protocol::to_string(keeper_role_), book().counted());
 }
 
 protocol::copy_word store_copy::word(bool is_known, version_id applied) const {

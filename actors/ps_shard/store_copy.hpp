@@ -51,6 +51,8 @@ public:
   void on_keeper(const protocol::keeper_place& place);
   /// @returns false of what is not to be heard
   bool on_standing(const protocol::copy_standing& standing, const own_store& mine);
+  /// The own store may have dropped what a copy lacks that does not count yet.
+  void look_again(const own_store& mine);
   void on_down(const caf::actor_addr& gone);
 
   // for the agent
@@ -66,6 +68,7 @@ private:
   copy_sender_options options_for(const std::shared_ptr<transport::segment_offers>& offers);
   void connect();
   void lose();
+  void hear(const released_versions& news, dlrun::incarnation counted_before);
 
   pointer self_;
   const common::role_context& context_;

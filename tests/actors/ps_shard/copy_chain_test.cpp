@@ -74,6 +74,23 @@ TEST_F(copy_chain_test, when_one_keeper_is_over_the_other_is_waited_for_as_befor
   EXPECT_EQ(chain.on_keeper(1, {}).committed, version_id{7});
 }
 
+/// Its last word was not enough, and nothing is sent that it would answer.
+TEST_F(copy_chain_test, a_copy_counts_when_the_own_store_has_dropped_what_it_lacks) {
+  chain.on_logged({5});
+  auto said = standing_at(0, 5, {{5}});
+  said.restorable = {{{5}, {5}}};
+  said.floor = {5};
+  auto mine = store_up_to(5, {{2}, {5}});
+  chain.on_standing(0, said, mine, now);
+  chain.look_again(0, mine, now);
+  EXPECT_EQ(chain.of(0).counted(), incarnation{});
+  mine = {protocol::first_history(), {{{5}, {5}}}, {{{5}, {5}}}, {{5}}, {5}};
+  chain.look_again(1, mine, now);
+  EXPECT_EQ(chain.of(0).counted(), incarnation{});
+  chain.look_again(0, mine, now);
+  EXPECT_EQ(chain.of(0).counted(), keepers[0]);
+}
+
 TEST_F(copy_chain_test, a_snapshot_is_heard_of_when_all_have_it_and_in_the_order_of_versions) {
   count_both();
   const auto mine = store_up_to(5, {{2}, {4}});
