@@ -67,6 +67,34 @@ struct spoken_word {
   std::set<std::uint64_t> told{}; ///< snapshots
 };
 
+/// The copy can restore all that the PS shard with that store has said, with the same bits; but for
+/// what is below a floor that was in use. @returns what of it is not there; ""
+std::string what_lacks(const played_store& copy, const played_store& own, std::uint64_t committed,
+                       const std::set<std::uint64_t>& told, std::uint64_t floor_in_use) {
+  const auto limit = std::min(committed, limit_of(own, copy));
+  const auto low = std::min(copy.floor, floor_in_use);
+  if (copy.end() < limit) return "the copy lacks what was committed";
+  const auto copied = copy.restorable();
+  for (const auto& range : protocol::up_to(own.restorable(), {limit})) {
+    const version_id first{std::max(range.first.value, low)};
+    if (first <= range.last && !(contains(copied, first) && contains(copied, range.last)))
+      return fmt::format("the copy cannot restore versions {} to {}", range.first, range.last);
+  }
+  for (auto step = std::max(own.floor, copy.floor); step < limit; ++step) {
+    const auto mine = own.log.find(step);
+    const auto other = copy.log.find(step);
+    if (mine != own.log.end() && (other == copy.log.end() || other->second != mine->second))
+      return fmt::format("the copy has not got step {}, or another one", step);
+  }
+  for (const auto version : told) {
+    if (version > limit || version < low) continue;
+    const auto other = copy.snapshots.find(version);
+    if (other == copy.snapshots.end() || other->second != own.snapshots.at(version))
+      return fmt::format("the copy has no snapshot of version {}, or another one", version);
+  }
+  return "";
+}
+
 class played_shard {
 public:
   /// In the end one waits for the copies to get there, without faults: while nothing is done, or
@@ -97,7 +125,6 @@ public:
 
 private:
   bool chance(int of_hundred) { return static_cast<int>(random_() % 100) < of_hundred; }
-  std::size_t any(std::size_t count) { return random_() % count; }
   bool counts(std::size_t copy) const { return chain_.of(copy).counted() == copies_[copy].keeper.self; }
   /// A copy that was the store of an earlier start may have more.
   bool are_level() const {
@@ -183,12 +210,13 @@ private:
     store_.snapshots[*version] = store_.made_on(*version);
     take(chain_.on_snapshot(store_.timeline(), {*version}));
   }
-  /// What the dispatcher has said it says again and again, to another start too, until it says more.
+  /// What the dispatcher has said it says again and again, to another start too, until it says
+  /// more.
   void drop_old(bool says_another) {
     if (is_waiting_) return;
     const auto higher = told_.lower_bound(floor_);
     const auto count = static_cast<std::size_t>(std::distance(higher, told_.end()));
-    if (says_another && count > 0) floor_ = *std::next(higher, static_cast<long>(any(count)));
+    if (says_another && count > 0) floor_ = *std::next(higher, static_cast<long>(random_() % count));
     if (!told_.contains(floor_)) return;
     store_.drop_below(floor_);
     floor_in_use_ = std::max(floor_in_use_, store_.floor);
@@ -196,13 +224,13 @@ private:
   }
   void go_back() {
     if (is_waiting_ || committed_ < store_.floor + 1) return;
-    auto version = store_.floor + any(committed_ - store_.floor);
+    auto version = store_.floor + random_() % (committed_ - store_.floor);
     if (!has_log_)
       version = protocol::greatest_up_to(store_.restorable(), {version}).value_or(version_id{}).value;
     if (version < store_.floor || version < low_ || !contains(store_.restorable(), version_id{version}))
       return;
     course_ = store_.history;
-    course_.push_back({{store_.timeline().value + 1 + any(2)}, {version}});
+    course_.push_back({{store_.timeline().value + 1 + random_() % 2}, {version}});
     go_to(version);
   }
   /// A start that has a store of an older timeline hears of the newest one.
@@ -275,7 +303,7 @@ private:
 
   /// @returns how many of those that are on the way arrive in this turn.
   std::size_t arriving(std::size_t waiting) {
-    if (!is_quiet_) return any(4);
+    if (!is_quiet_) return random_() % 4;
     return std::min<std::size_t>(waiting, !is_busy_ ? waiting : is_slow_ ? 1 : 4);
   }
   void hear(std::size_t copy, const protocol::copy_standing& said) {
@@ -318,7 +346,7 @@ private:
       if (copies_[copy].is_believed()) whole.push_back(copy);
     if (whole.empty()) return;
     for (const auto copy : whole) expect_whole(copy);
-    const auto chosen = whole.size() == 1 ? whole.front() : whole[any(whole.size())];
+    const auto chosen = whole.size() == 1 ? whole.front() : whole[random_() % whole.size()];
     end_start();
     chain_ = copy_chain{job_.copies, job_.kept, job_.bug};
     auto& copy = copies_[chosen];
@@ -339,37 +367,12 @@ private:
   void expect(bool holds, const std::string& what) {
     if (!holds && wrong_.empty()) wrong_ = what;
   }
-  /// The copy can restore all that the PS shard has said, with the same bits; but for what is below
-  /// a floor that was in use.
   void expect_whole(std::size_t number) {
     const auto& copy = copies_[number].keeper.store;
-    if (is_waiting_) return expect_whole(copy, spoken_.store, spoken_.committed, spoken_.told);
-    expect_whole(copy, store_, committed_, told_);
-  }
-  void expect_whole(const played_store& copy, const played_store& own, std::uint64_t committed,
-                    const std::set<std::uint64_t>& told) {
-    const auto limit = std::min(committed, limit_of(own, copy));
-    const auto low = std::min(copy.floor, floor_in_use_);
-    expect(copy.end() >= limit, "the copy lacks what was committed");
-    const auto copied = copy.restorable();
-    for (const auto& range : protocol::up_to(own.restorable(), {limit})) {
-      const version_id first{std::max(range.first.value, low)};
-      expect(range.last < first || (contains(copied, first) && contains(copied, range.last)),
-             fmt::format("the copy cannot restore versions {} to {}", range.first, range.last));
-    }
-    for (auto step = std::max(own.floor, copy.floor); step < limit; ++step) {
-      const auto mine = own.log.find(step);
-      if (mine == own.log.end()) continue;
-      const auto other = copy.log.find(step);
-      expect(other != copy.log.end() && other->second == mine->second,
-             fmt::format("the copy has not got step {}, or another one", step));
-    }
-    for (const auto version : told) {
-      const auto other = copy.snapshots.find(version);
-      expect(version > limit || version < low ||
-                 (other != copy.snapshots.end() && other->second == own.snapshots.at(version)),
-             fmt::format("the copy has no snapshot of version {}, or another one", version));
-    }
+    const auto wrong = is_waiting_
+                           ? what_lacks(copy, spoken_.store, spoken_.committed, spoken_.told, floor_in_use_)
+                           : what_lacks(copy, store_, committed_, told_, floor_in_use_);
+    expect(wrong.empty(), wrong);
   }
   void check() {
     for (std::size_t copy = 0; copy < copies_.size(); ++copy)
