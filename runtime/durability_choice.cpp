@@ -113,9 +113,10 @@ result<std::optional<durability_choice>> settle_durability(prepared_job& job, co
   if (job::durability_log_of(job.spec) != job::durability_log::automatic) return std::nullopt;
   auto choice = measure_durability(job, folder.path());
   if (!choice) return tl::unexpected(choice.error());
-  if (job::replicas_of(job.spec) == job::replicas::two) // where it is auto that is said with its own reason
-    choice->reason += fmt::format("; with durability.replicas: 2 a host that is lost with its disk costs {}",
-                                  cost_with_copies(choice->log));
+  // Where it is auto that is said with its own reason.
+  if (const auto replicas = job::replicas_of(job.spec).value_or(1); replicas > 1)
+    choice->reason += fmt::format("; with durability.replicas: {} a host that is lost with its disk costs {}",
+                                  replicas, cost_with_copies(choice->log));
   job.spec.mutable_durability()->set_log(choice->log);
   if (auto kept = job::write_spec_file(folder.spec_file(), job.spec); !kept)
     return tl::unexpected(kept.error());
