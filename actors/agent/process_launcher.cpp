@@ -14,6 +14,7 @@
 #include <csignal>
 #include <fcntl.h>
 #include <fstream>
+#include <limits>
 #include <unistd.h>
 
 namespace dlrun::agent {
@@ -157,8 +158,10 @@ result<child_command> process_launcher::make_child(const launch_order& order, co
   if (const auto& weights = options_.job->initial_weights)
     child.inherit.push_back({weights->get(), std::string{weights_option}});
   const auto threads = options_.job->spec.cluster().threads_per_worker();
-  child.environment = {
-      {"OMP_NUM_THREADS", std::to_string(threads)}, {"OMP_DYNAMIC", "false"}, {role_variable, "1"}};
+  child.environment = {{"OMP_NUM_THREADS", std::to_string(threads)},
+                       {"OMP_DYNAMIC", "false"},
+                       {"OMP_THREAD_LIMIT", std::to_string(std::numeric_limits<int>::max())},
+                       {role_variable, "1"}};
   child.bootstrap = make_message(options_, agent_control_, order, memory.gpu).SerializeAsString();
   child.standard_output = child.standard_error = log.release(); // start() closes it
   return child;
