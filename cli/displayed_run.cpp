@@ -4,7 +4,6 @@
 #include "cli/run_display.hpp"
 #include "cli/say.hpp"
 #include "cli/standard_streams.hpp"
-#include "cli/stop_signals.hpp"
 #include "runtime/run_record.hpp"
 
 #include <cerrno>
@@ -19,10 +18,12 @@ namespace {
 /// A display, and the signals that end the run.
 class displayed_run final : public runtime::run_observer {
 public:
-  displayed_run(const display_options& options, const display_choice& how, std::filesystem::path run_dir)
+  displayed_run(const display_options& options, const display_choice& how, std::filesystem::path run_dir,
+                stop_signals& signals)
       : options_{options}
       , how_{how}
-      , run_dir_{std::move(run_dir)} {}
+      , run_dir_{std::move(run_dir)}
+      , signals_{signals} {}
 
   result<void> begun() override {
     if (how_.begun)
@@ -71,20 +72,21 @@ private:
   const display_choice& how_;
   std::filesystem::path run_dir_;
   std::unique_ptr<runtime::run_observer> display_; ///< null until the job has begun
-  stop_signals signals_;
+  stop_signals& signals_;
   int asked_ = 0;
 };
 
 } // namespace
 
 verb_end run_displayed(const runtime::prepared_job& job, const runtime::local_run_options& options,
-                       const display_choice& how) {
+                       const display_choice& how, stop_signals& signals) {
   std::signal(SIGPIPE, SIG_IGN); // whoever reads our output may go
   displayed_run observer{{.json = how.json,
                           .records_per_step = records_per_step(job.spec.train(), job.train_records),
                           .started = common::now()},
                          how,
-                         options.run_dir};
+                         options.run_dir,
+                         signals};
   const auto report = runtime::run_locally(job, options, observer);
   if (!report) return ended_by(report.error());
   if (unwritten_output() == EPIPE) forget_output();
