@@ -7,6 +7,7 @@
 #include "runtime/run_record.hpp"
 
 #include <cerrno>
+#include <chrono>
 #include <cstdlib>
 #include <memory>
 #include <optional>
@@ -14,6 +15,9 @@
 
 namespace dlrun::cli {
 namespace {
+
+/// Signals that come so soon after the first are one wish.
+constexpr auto same_wish = std::chrono::milliseconds(500);
 
 /// A display, and the signals that end the run.
 class displayed_run final : public runtime::run_observer {
@@ -53,9 +57,12 @@ public:
     }
     if (*signal == SIGHUP) return runtime::stop_wish{"interrupted: the terminal was closed (SIGHUP)", {}};
     runtime::stop_wish wish{"interrupted by a signal", {}};
-    // A terminal that closes may tell it more than once; a person who presses Ctrl-C again means
-    // it.
-    if (++asked_ > 1) wish.end_now = [this] { end_now(); };
+    // A terminal that closes may tell it more than once, and so does timeout(1), which tells a
+    // process and its group; a person who presses Ctrl-C again means it.
+    const auto now = std::chrono::steady_clock::now();
+    const bool is_meant = asked_since_ && now - *asked_since_ >= same_wish;
+    if (is_meant) wish.end_now = [this] { end_now(); };
+    if (!asked_since_) asked_since_ = now;
     return wish;
   }
 
@@ -73,7 +80,7 @@ private:
   std::filesystem::path run_dir_;
   std::unique_ptr<runtime::run_observer> display_; ///< null until the job has begun
   stop_signals& signals_;
-  int asked_ = 0;
+  std::optional<std::chrono::steady_clock::time_point> asked_since_{};
 };
 
 } // namespace
