@@ -23,6 +23,13 @@ using clock = std::chrono::steady_clock;
 constexpr std::size_t write_bytes_min = std::size_t{16} << 20;
 constexpr std::size_t write_chunk = std::size_t{1} << 20;
 
+/// Of one that is as full as the data allows.
+double slots_of_step(const prepared_job& job) {
+  const auto size = static_cast<std::uint64_t>(job.spec.train().microbatch_size());
+  const auto slots = static_cast<std::uint64_t>(job.spec.train().microbatches_per_step());
+  return static_cast<double>(std::min(slots, (job.train_records + size - 1) / size));
+}
+
 /// Bytes a second that the disk takes, the way to it included.
 result<double> write_rate(const std::filesystem::path& folder) {
   const auto file = folder / run_layout::write_rate;
@@ -73,7 +80,7 @@ result<durability_choice> measure_durability(const prepared_job& job, const std:
   const auto cores = std::max(1U, std::thread::hardware_concurrency());
   const auto workers = std::min<double>(static_cast<double>(job.spec.cluster().workers()), cores);
   const auto slot = tried->time.value_or(trial_options{}.patience);
-  const auto step_time = slot * static_cast<double>(job.spec.train().microbatches_per_step()) / workers;
+  const auto step_time = slot * slots_of_step(job) / workers;
   const auto bytes = job.parameter_count * sizeof(float);
   auto choice = choose_durability(bytes, seconds{static_cast<double>(bytes) / *rate}, step_time);
   if (!tried->time) choice.reason += "; a microbatch was tried, on records of zeros: " + tried->why;

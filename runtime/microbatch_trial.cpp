@@ -29,14 +29,15 @@ constexpr auto look_every = std::chrono::milliseconds(50);
 /// How it ended; nothing when it did not within the patience.
 using child_end = std::optional<result<agent::exit_report>>;
 
-bootstrap::Bootstrap message_for(const spec::JobSpec& spec, const engine::gpu_set& gpus) {
+bootstrap::Bootstrap message_for(const tried_model& what) {
   bootstrap::Bootstrap message;
   message.set_format(agent::bootstrap_format);
   message.set_run_token(transport::run_token{}.to_bytes());
   message.set_parent_pid(::getpid());
   message.set_is_trial(true);
-  *message.mutable_spec() = spec;
-  if (gpus.cuda != nullptr) message.set_gpu(static_cast<std::uint32_t>(gpus.numbers.front()));
+  message.set_train_records(what.records);
+  *message.mutable_spec() = what.spec;
+  if (what.gpus.cuda != nullptr) message.set_gpu(static_cast<std::uint32_t>(what.gpus.numbers.front()));
   return message;
 }
 
@@ -68,11 +69,12 @@ child_end run_child(agent::process_spawner& spawner, agent::child_command child,
 
 } // namespace
 
-result<seconds> time_microbatch(const spec::JobSpec& spec, const engine::gpu_set& gpus,
-                                const trial_listener& tell) {
+result<seconds> time_microbatch(const tried_model& what, const trial_listener& tell) {
+  const auto& spec = what.spec;
   const auto model = engine::model::build(spec.model());
   if (!model) return tl::unexpected(model.error());
-  const auto size = spec.train().microbatch_size();
+  const auto size =
+      std::min<std::int64_t>(spec.train().microbatch_size(), static_cast<std::int64_t>(what.records));
   std::size_t features = 1;
   for (const auto extent : (*model)->input_shape()) features *= static_cast<std::size_t>(extent);
   std::vector<float> parameters((*model)->layout().flat_size());
@@ -85,7 +87,7 @@ result<seconds> time_microbatch(const spec::JobSpec& spec, const engine::gpu_set
   const std::vector<std::int32_t> classes(by_class ? targets : 0);
   const std::vector<float> values(by_class ? 0 : targets);
   const auto threads = static_cast<int>(spec.cluster().threads_per_worker());
-  const auto made = engine::make_computer_at(gpus.place_of({}, threads), *model);
+  const auto made = engine::make_computer_at(what.gpus.place_of({}, threads), *model);
   if (!made) return tl::unexpected(made.error());
   const auto& computer = made->computer;
   if (auto read = computer->read({}, parameters); !read) return tl::unexpected(read.error());
@@ -104,17 +106,16 @@ result<seconds> time_microbatch(const spec::JobSpec& spec, const engine::gpu_set
   return best;
 }
 
-result<void> serve_trial(const spec::JobSpec& spec, const engine::gpu_set& gpus, int last_words_fd) {
+result<void> serve_trial(const tried_model& what, int last_words_fd) {
   const auto leave = [&](seconds best) { // of one length, since they replace each other
     agent::leave_last_words(last_words_fd, fmt::format("{:.9e}", best.count()));
   };
-  const auto timed = time_microbatch(spec, gpus, leave);
+  const auto timed = time_microbatch(what, leave);
   if (!timed) return tl::unexpected(timed.error());
   return {};
 }
 
-result<microbatch_trial> try_microbatch(const spec::JobSpec& spec, const engine::gpu_set& gpus,
-                                        const trial_options& options) {
+result<microbatch_trial> try_microbatch(const tried_model& what, const trial_options& options) {
   const auto last_words = agent::make_last_words();
   if (!last_words) return tl::unexpected(last_words.error());
   auto lifeline = agent::make_lifeline();
@@ -126,8 +127,8 @@ result<microbatch_trial> try_microbatch(const spec::JobSpec& spec, const engine:
   child.arguments = {std::string{agent::role_argument}};
   child.inherit.push_back({lifeline->leaf_end.get(), std::string{agent::lifeline_option}});
   child.inherit.push_back({last_words->get(), std::string{agent::last_words_option}});
-  child.environment = agent::role_environment(static_cast<int>(spec.cluster().threads_per_worker()));
-  child.bootstrap = message_for(spec, gpus).SerializeAsString();
+  child.environment = agent::role_environment(static_cast<int>(what.spec.cluster().threads_per_worker()));
+  child.bootstrap = message_for(what).SerializeAsString();
   child.standard_output = child.standard_error = nowhere.get();
   child_end ended;
   {

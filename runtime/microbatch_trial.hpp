@@ -6,6 +6,7 @@
 #include "proto/job_spec.pb.h"
 
 #include <chrono>
+#include <cstdint>
 #include <dlrun/error.hpp>
 #include <functional>
 #include <optional>
@@ -23,11 +24,17 @@ struct microbatch_trial {
 /// Told the time of each microbatch that was the shortest so far.
 using trial_listener = std::function<void(std::chrono::duration<double>)>;
 
+/// What is tried.
+struct tried_model {
+  const spec::JobSpec& spec;
+  const engine::gpu_set& gpus;
+  std::uint64_t records; ///< that are trained: a microbatch has no more
+};
+
 /// Gradients of a few microbatches of made-up records (zeros), on the calling thread. What the
 /// layers of a program do to a process, they do to this one.
 /// @returns the shortest time; else as engine::model::build() and engine::make_computer_at().
-result<std::chrono::duration<double>> time_microbatch(const spec::JobSpec& spec, const engine::gpu_set& gpus,
-                                                      const trial_listener& tell);
+result<std::chrono::duration<double>> time_microbatch(const tried_model& what, const trial_listener& tell);
 
 struct trial_options {
   agent::executable program; ///< begins with run_role(), which calls serve_trial()
@@ -37,10 +44,9 @@ struct trial_options {
 
 /// The same in a process of its own, which may crash or hang without harm. Blocks until that has
 /// ended, at most for the patience. @returns system when no process can be started.
-result<microbatch_trial> try_microbatch(const spec::JobSpec& spec, const engine::gpu_set& gpus,
-                                        const trial_options& options);
+result<microbatch_trial> try_microbatch(const tried_model& what, const trial_options& options);
 
 /// The side of that process: leaves the time as its last words.
-result<void> serve_trial(const spec::JobSpec& spec, const engine::gpu_set& gpus, int last_words_fd);
+result<void> serve_trial(const tried_model& what, int last_words_fd);
 
 } // namespace dlrun::runtime

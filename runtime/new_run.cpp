@@ -13,17 +13,17 @@ namespace {
 /// Where roles have processes of their own, a microbatch has one too: the layers of a program may
 /// crash or hang.
 result<microbatch_trial> try_one(const prepared_job& job, const beginning& how) {
+  const tried_model what{job.spec, job.gpus, job.train_records};
   const bool has_processes = job::placement_of(job.spec) == job::placement::processes &&
                              (role_entry_passed() || !how.role_program.empty());
   if (!has_processes) {
-    auto time = time_microbatch(job.spec, job.gpus, [](const auto&) {});
+    auto time = time_microbatch(what, [](const auto&) {});
     if (!time) return tl::unexpected(time.error());
     return microbatch_trial{.time = *time};
   }
   auto program = program_of_roles(how.role_program);
   if (!program) return tl::unexpected(program.error());
-  return try_microbatch(job.spec, job.gpus,
-                        {.program = std::move(*program), .is_interrupted = how.is_interrupted});
+  return try_microbatch(what, {.program = std::move(*program), .is_interrupted = how.is_interrupted});
 }
 
 /// What goes into the folder before anything is started.

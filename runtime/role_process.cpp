@@ -194,7 +194,9 @@ result<int> serve_trial(const bootstrap::Bootstrap& message, const role_options&
     if (!opened) return tl::unexpected(opened.error());
     gpus = std::move(*opened);
   }
-  if (auto tried = runtime::serve_trial(message.spec(), gpus, options.last_words_fd); !tried)
+  if (auto tried =
+          runtime::serve_trial({message.spec(), gpus, message.train_records()}, options.last_words_fd);
+      !tried)
     return tl::unexpected(tried.error());
   return 0;
 }

@@ -36,7 +36,7 @@ TEST(durability_choice, says_what_a_lost_host_costs_where_there_are_copies) {
 }
 
 result<microbatch_trial> tried_here(const prepared_job& job) {
-  const auto time = time_microbatch(job.spec, job.gpus, [](const auto&) {});
+  const auto time = time_microbatch({job.spec, job.gpus, job.train_records}, [](const auto&) {});
   if (!time) return tl::unexpected(time.error());
   return microbatch_trial{.time = *time};
 }
@@ -46,6 +46,7 @@ protected:
   measured_durability() {
     job.spec = test::parse(test::minimal_spec).value();
     job.parameter_count = 7850;
+    job.train_records = 1000;
   }
 
   test::temporary_folder folder;
@@ -76,6 +77,11 @@ TEST_F(measured_durability, of_a_model_that_takes_too_long_is_as_if_it_took_so_l
   ASSERT_TRUE(choice) << choice.error().message;
   EXPECT_EQ(choice->log, "every_step") << "30 KB are written down in less than a second";
   EXPECT_THAT(choice->reason, HasSubstr("it took longer than 30 s"));
+}
+
+TEST_F(measured_durability, tries_no_more_records_than_there_are) {
+  job.spec.mutable_train()->set_microbatch_size(1 << 30); // 3 TB of them
+  EXPECT_TRUE(measure_durability(job, folder.path(), tried_here));
 }
 
 TEST_F(measured_durability, of_a_folder_that_cannot_be_written_is_an_error_that_names_it) {
