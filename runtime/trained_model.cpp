@@ -1,6 +1,7 @@
 #include "inference/forward_pass.hpp"
 #include "runtime/chosen_model.hpp"
 #include "runtime/model_weights_file.hpp"
+#include "runtime/thrown_text.hpp"
 
 #include <algorithm>
 #include <dlrun/model.hpp>
@@ -52,9 +53,14 @@ trained_model& trained_model::operator=(trained_model&&) noexcept = default;
 trained_model::~trained_model() = default;
 
 result<trained_model> trained_model::load(const model_choice& choice) {
-  auto given = runtime::load_model(choice);
-  if (!given) return tl::unexpected(given.error());
-  return trained_model{std::make_unique<impl>(std::move(*given))};
+  try {
+    auto given = runtime::load_model(choice);
+    if (!given) return tl::unexpected(given.error());
+    return trained_model{std::make_unique<impl>(std::move(*given))};
+  } catch (...) { // a layer of the program
+    return fail(error_code::bad_usage,
+                fmt::format("cannot load '{}': {}", choice.path, runtime::thrown_text()));
+  }
 }
 
 const shape& trained_model::input_shape() const { return impl_->given().model->input_shape(); }
@@ -76,7 +82,11 @@ std::vector<named_tensor> trained_model::tensors() const {
 }
 
 result<std::vector<float>> trained_model::predict(std::span<const float> records) {
-  return impl_->predict(records);
+  try {
+    return impl_->predict(records);
+  } catch (...) { // a layer of the program
+    return fail(error_code::bad_usage, "cannot predict: " + runtime::thrown_text());
+  }
 }
 
 result<void> trained_model::save(const std::filesystem::path& file) const {

@@ -10,6 +10,7 @@
 #include "runtime/new_run.hpp"
 #include "runtime/resumption.hpp"
 #include "runtime/role_entry.hpp"
+#include "runtime/thrown_text.hpp"
 
 #include <cstdlib>
 #include <future>
@@ -180,8 +181,8 @@ private:
     for (const auto& one : options_.callbacks) {
       try {
         call(*one);
-      } catch (const std::exception& thrown) {
-        stop(fmt::format("a callback threw: {}", thrown.what()));
+      } catch (...) {
+        stop("a callback threw: " + runtime::thrown_text());
       }
     }
   }
@@ -231,8 +232,8 @@ result<training> training::start(const job_spec& job, training_options options) 
                                                   run->durability->reason));
     made->begin();
     return training{std::move(made)};
-  } catch (const std::exception& thrown) { // of a reader or layer of the program
-    return fail(error_code::bad_usage, fmt::format("cannot prepare the job: {}", thrown.what()));
+  } catch (...) { // a reader or layer of the program
+    return fail(error_code::bad_usage, "cannot prepare the job: " + runtime::thrown_text());
   }
 }
 
@@ -256,8 +257,8 @@ result<training> training::resume(const std::filesystem::path& run_dir, const re
     if (!resumed->left_behind.empty()) made->first_event("store-missing", resumed->left_behind);
     made->begin();
     return training{std::move(made)};
-  } catch (const std::exception& thrown) {
-    return fail(error_code::bad_usage, fmt::format("cannot prepare the job: {}", thrown.what()));
+  } catch (...) {
+    return fail(error_code::bad_usage, "cannot prepare the job: " + runtime::thrown_text());
   }
 }
 

@@ -13,7 +13,10 @@ public:
   result<void> forward(const pass& now, std::span<const std::span<const float>> inputs,
                        std::span<float> output) final {
     std::ranges::copy(inputs[0], output.begin());
-    if (now.training) while_training(now, inputs[0]);
+    if (now.training)
+      while_training(now, inputs[0]);
+    else
+      while_predicting();
     return {};
   }
   void backward(const pass&, std::span<const std::span<const float>>, std::span<const float>,
@@ -24,6 +27,7 @@ public:
 
 private:
   virtual void while_training(const pass& now, std::span<const float> input) = 0;
+  virtual void while_predicting() {}
 };
 
 template <class Operation>
@@ -39,14 +43,19 @@ private:
   shape input_;
 };
 
+/// A layer of this kind for all jobs of the process.
+template <class Operation>
+result<void> register_own_layer(const char* kind) {
+  using made_layer = result<std::unique_ptr<const custom_layer>>;
+  return register_layer(kind, [](const layer_request& request) -> made_layer {
+    return std::make_unique<own_layer<Operation>>(request.inputs.front());
+  });
+}
+
 /// For `main()`: the command line, with a layer of this kind. @returns the exit code.
 template <class Operation>
 int run_with_layer(const char* kind, int argc, char** argv) {
-  using made_layer = result<std::unique_ptr<const custom_layer>>;
-  const auto registered = register_layer(kind, [](const layer_request& request) -> made_layer {
-    return std::make_unique<own_layer<Operation>>(request.inputs.front());
-  });
-  return registered ? run_command_line(argc, argv) : 1;
+  return register_own_layer<Operation>(kind) ? run_command_line(argc, argv) : 1;
 }
 
 } // namespace dlrun::test

@@ -1,9 +1,11 @@
+#include "tests/integration/own_layer.hpp"
 #include "tests/runtime/small_training.hpp"
 
 #include <dlrun/model.hpp>
 #include <dlrun/training.hpp>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <stdexcept>
 
 namespace dlrun {
 namespace {
@@ -42,6 +44,28 @@ TEST_F(trained_model_test, computes_what_its_tensors_say) {
     EXPECT_NEAR((*outputs)[2 + i], tensors[0].values[2 * i + 1] + tensors[1].values[i], 1e-6);
     EXPECT_EQ((*outputs)[4 + i], tensors[1].values[i]);
   }
+}
+
+/// Trains, and cannot be asked afterwards.
+class silent_operation final : public test::handing_on {
+  void while_training(const pass& now, std::span<const float>) override { trains = now.training; }
+  void while_predicting() override { throw std::runtime_error("no answer"); }
+  bool trains = false;
+};
+
+TEST_F(trained_model_test, says_what_a_layer_of_the_program_threw) {
+  ASSERT_TRUE(test::register_own_layer<silent_operation>("silent"));
+  auto one =
+      training::start(small.job({"model.layers=[{custom: {type: silent}}, {linear: {out_features: 2}}]"}),
+                      {.run_dir = small.folder.path() / "silent"});
+  ASSERT_TRUE(one) << one.error().message;
+  ASSERT_EQ(one->wait()->status, run_status::completed);
+  auto model = trained_model::load({.path = (small.folder.path() / "silent").string()});
+  ASSERT_TRUE(model) << model.error().message;
+  const auto outputs = model->predict(std::vector<float>{1, 0});
+  ASSERT_FALSE(outputs);
+  EXPECT_EQ(outputs.error().code, error_code::bad_usage);
+  EXPECT_EQ(outputs.error().message, "cannot predict: no answer");
 }
 
 TEST_F(trained_model_test, is_the_same_from_a_weights_file) {

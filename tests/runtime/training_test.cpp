@@ -21,6 +21,7 @@ public:
   void on_progress(const progress& now, training_control& control) override {
     last = now;
     if (stop_at && now.step >= *stop_at) control.stop("seen enough");
+    if (throws_number) throw 7;
     if (throws) throw std::runtime_error("no more paper");
   }
   void on_event(const training_event& event, training_control&) override { events.push_back(event); }
@@ -28,7 +29,7 @@ public:
   void on_end(const report& report) override { end = report; }
 
   std::optional<std::uint64_t> stop_at;
-  bool throws = false;
+  bool throws = false, throws_number = false;
   std::optional<progress> last;
   std::vector<training_event> events;
   std::vector<evaluation> evaluations;
@@ -162,6 +163,15 @@ TEST_F(training_test, a_callback_that_throws_ends_it_with_the_reason) {
   const auto report = one->wait();
   EXPECT_EQ(report->status, run_status::interrupted);
   EXPECT_THAT(report->reason, HasSubstr("a callback threw: no more paper"));
+}
+
+TEST_F(training_test, a_callback_that_throws_what_is_no_exception_ends_it_too) {
+  watcher->throws_number = true;
+  auto one = start({endless});
+  ASSERT_TRUE(one) << one.error().message;
+  const auto report = one->wait();
+  EXPECT_EQ(report->status, run_status::interrupted);
+  EXPECT_THAT(report->reason, HasSubstr("a callback threw: what is no std::exception"));
 }
 
 TEST_F(training_test, what_durability_auto_became_is_an_event) {
