@@ -54,7 +54,12 @@ public:
     runtime::stop_wish wish{"interrupted by a signal", {}};
     // A terminal that closes may tell it more than once; a person who presses Ctrl-C again means
     // it.
-    if (++asked_ > 1) wish.end_now = [this] { end_now(); };
+    if (++asked_ > 1) {
+      wish.end_now = [this] { end_now(); };
+    } else if (*signal == SIGTERM && how_.is_replaced()) {
+      wish.end_now = hand_over;
+      wish.leaves_hosts = true;
+    }
     return wish;
   }
 
@@ -64,6 +69,12 @@ private:
     if (::isatty(STDOUT_FILENO) != 0) say(stdout, "\n"); // the bar's line
     complain(fmt::format("a second signal ended it at once: '{}' goes on from what is on disk",
                          runtime::resume_command(run_dir_)));
+    std::_Exit(static_cast<int>(job::exit_code::interrupted));
+  }
+
+  /// As a root that is killed, which costs the hosts nothing.
+  [[noreturn]] static void hand_over() {
+    say(stderr, "dlrun: this root ends, and another one goes on; the hosts wait for it\n");
     std::_Exit(static_cast<int>(job::exit_code::interrupted));
   }
 
