@@ -1,11 +1,11 @@
 #include "engine/cpu_backend.hpp"
 
+#include "engine/compute_threads.hpp"
 #include "kernels/cpu/permute.hpp"
 #include "kernels/cpu/reduce.hpp"
 
 #include <algorithm>
 #include <dlrun/check.hpp>
-#include <omp.h>
 
 namespace dlrun::engine {
 
@@ -26,7 +26,7 @@ std::unique_ptr<operation> cpu_backend::make_joined_operation(const layer& last,
 }
 
 result<std::span<float>> cpu_backend::begin(std::size_t floats) {
-  omp_set_num_threads(threads_);
+  use_threads(threads_);
   return buffer_.resize(static_cast<std::int64_t>(floats));
 }
 

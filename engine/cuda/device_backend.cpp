@@ -1,8 +1,9 @@
 #include "engine/cuda/device_backend.hpp"
 
+#include "engine/compute_threads.hpp"
+
 #include <algorithm>
 #include <dlrun/check.hpp>
-#include <omp.h>
 #include <type_traits>
 #include <variant>
 
@@ -42,7 +43,7 @@ std::unique_ptr<operation> device_backend::make_joined_operation(const layer&, s
 }
 
 result<std::span<float>> device_backend::begin(std::size_t floats) {
-  omp_set_num_threads(threads_);
+  use_threads(threads_);
   open_ = {};
   reached_.clear();
   if (auto room = activations_.resize(floats); !room) return tl::unexpected(room.error());
