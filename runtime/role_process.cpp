@@ -153,9 +153,10 @@ result<std::shared_ptr<const common::root_place>> adopt_place(const role_options
 
 /// Blocks until the agent has answered, or has not in time where it is.
 result<protocol::agent_actor> find_agent(link::process_link& link, const std::string& address,
-                                         const std::shared_ptr<const common::root_place>& place) {
-  const auto number = [&] { return place ? place->number() : 0; };
-  const auto dial = agent_dial(link, address, place);
+                                         const result<std::shared_ptr<const common::root_place>>& place) {
+  if (!place) return tl::unexpected(place.error());
+  const auto number = [&] { return *place ? (*place)->number() : 0; };
+  const auto dial = agent_dial(link, address, *place);
   result<protocol::agent_actor> agent = fail(error_code::role_lost, "");
   for (auto tried = number() + 1; !agent && tried != number();) {
     tried = number();
@@ -247,8 +248,7 @@ result<int> run_role(const role_options& options) {
   auto link = open_link(system, context, std::move(*remote));
   if (!link) return tl::unexpected(link.error());
   const auto place = adopt_place(options);
-  if (!place) return tl::unexpected(place.error());
-  auto agent = find_agent(**link, message->agent_control(), *place);
+  auto agent = find_agent(**link, message->agent_control(), place);
   if (!agent) return tl::unexpected(agent.error());
   context.link = link->get();
   context.agent = std::move(*agent);
