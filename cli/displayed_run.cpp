@@ -61,7 +61,12 @@ public:
     // process and its group; a person who presses Ctrl-C again means it.
     const auto now = std::chrono::steady_clock::now();
     const bool is_meant = asked_since_ && now - *asked_since_ >= same_wish;
-    if (is_meant) wish.end_now = [this] { end_now(); };
+    if (is_meant) {
+      wish.end_now = [this] { end_now(); };
+    } else if (!asked_since_ && *signal == SIGTERM && how_.is_replaced()) {
+      wish.end_now = hand_over;
+      wish.leaves_hosts = true;
+    }
     if (!asked_since_) asked_since_ = now;
     return wish;
   }
@@ -72,6 +77,12 @@ private:
     if (::isatty(STDOUT_FILENO) != 0) say(stdout, "\n"); // the bar's line
     complain(fmt::format("a second signal ended it at once: '{}' goes on from what is on disk",
                          runtime::resume_command(run_dir_)));
+    std::_Exit(static_cast<int>(job::exit_code::interrupted));
+  }
+
+  /// As a root that is killed, which costs the hosts nothing.
+  [[noreturn]] static void hand_over() {
+    say(stderr, "dlrun: this root ends, and another one goes on; the hosts wait for it\n");
     std::_Exit(static_cast<int>(job::exit_code::interrupted));
   }
 

@@ -24,6 +24,9 @@ struct display_choice {
   std::function<void(const agent::run_snapshot&)> seen = [](const auto&) {};
   /// Asked as for signals. Set: the run is to end in order, for that reason.
   std::function<std::optional<std::string>()> must_end = [] { return std::nullopt; };
+  /// Asked once, at a SIGTERM: whether another process goes on with the run on the hosts as they
+  /// are.
+  std::function<bool()> is_replaced = [] { return false; };
   std::function<std::vector<std::string>()> held_up_by = [] { return std::vector<std::string>{}; };
 };
 

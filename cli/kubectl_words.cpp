@@ -215,7 +215,7 @@ result<submitted_job> read_job(const pods_target& of, const std::string& answer)
   const auto suspend = member(spec, "suspend");
   made.is_suspended = suspend.is_boolean() && suspend.get<bool>();
   for (const auto& volume : member(member(member(spec, "template"), "spec"), "volumes"))
-    if (text_in(volume, "name") == "run")
+    if (text_in(volume, "name") == run_volume)
       made.has_run_claim = !member(volume, "persistentVolumeClaim").is_null();
   for (const auto& one : member(member(job, "status"), "conditions")) {
     const auto type = text_in(one, "type");

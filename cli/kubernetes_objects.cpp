@@ -250,11 +250,11 @@ object control_job(const pods_wish& of) {
     arguments.insert(arguments.end(), {"--set", fmt::format("data.memory_limit={}", of.data_bytes_max)});
   for (const auto& one : of.overrides) arguments.insert(arguments.end(), {"--set", as_argument(one)});
   object mounts = object::array({volume_at("files", job_folder, true), volume_at("key", secret_folder, true),
-                                 volume_at("run", runs_folder, false)});
+                                 volume_at(run_volume, runs_folder, false)});
   object volumes = object::array(
       {{{"name", "files"}, {"configMap", {{"name", files_name(of)}}}},
        secret_volume(of),
-       of.run_claim.empty() ? folder_of_pod("run", of.disk) : claimed("run", of.run_claim, false)});
+       of.run_claim.empty() ? folder_of_pod(run_volume, of.disk) : claimed(run_volume, of.run_claim, false)});
   if (!of.data_claim.empty()) {
     mounts.push_back(volume_at("data", data_folder, true));
     volumes.push_back(claimed("data", of.data_claim, true));
@@ -298,8 +298,8 @@ object host_template(const pods_wish& of) {
                                            "--cpus",
                                            fmt::format("{}", of.cpus)};
   object mounts =
-      object::array({volume_at("key", secret_folder, true), volume_at("run", runs_folder, false)});
-  object volumes = object::array({secret_volume(of), folder_of_pod("run", of.disk)});
+      object::array({volume_at("key", secret_folder, true), volume_at(run_volume, runs_folder, false)});
+  object volumes = object::array({secret_volume(of), folder_of_pod(run_volume, of.disk)});
   auto pod = pod_template(of, "host", container(of, arguments, std::move(mounts), true), std::move(volumes),
                           of.leave_grace.count() + host_grace_s);
   pod["spec"]["tolerations"] = short_tolerations();

@@ -47,6 +47,8 @@ inline constexpr auto hosts_max_annotation = "dlrun/hosts-max";
 inline constexpr auto job_folder = "/etc/dlrun";
 inline constexpr auto data_folder = "/data";
 inline constexpr auto pod_program = "/usr/local/bin/dlrun";
+/// Volume of a pod that has its folder of the run.
+inline constexpr auto run_volume = "run";
 /// Of the run, in the control pod.
 std::string run_folder_of(const std::string& job);
 

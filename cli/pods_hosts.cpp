@@ -5,6 +5,7 @@
 #include "cli/complain.hpp"
 #include "cli/kubernetes_objects.hpp"
 #include "kubernetes/eviction_budget.hpp"
+#include "kubernetes/job_wish.hpp"
 #include "kubernetes/pod_memory.hpp"
 #include "kubernetes/pod_requests.hpp"
 
@@ -15,6 +16,9 @@
 
 namespace dlrun::cli {
 namespace {
+
+/// For the API server, once the pod is asked to end.
+constexpr std::chrono::seconds wish_patience{1};
 
 kubernetes::host_standing standing_of(const std::string& state) {
   if (state == to_string(agent::host_state::away)) return kubernetes::host_standing::away;
@@ -85,6 +89,18 @@ void pods_hosts::see(const agent::run_snapshot& now) {
 std::optional<kubernetes::pods_end> pods_hosts::end() const {
   const auto of = service();
   return of ? of->end() : std::nullopt;
+}
+
+bool pods_hosts::is_replaced() const {
+  auto place =
+      kubernetes::find_api(std::getenv("KUBERNETES_SERVICE_HOST"), std::getenv("KUBERNETES_SERVICE_PORT"));
+  if (!place) return false;
+  const auto transport = kubernetes::make_transport(*place);
+  if (!transport) return false;
+  kubernetes::api_client client{*std::move(place), **transport, kubernetes::real_time()};
+  const auto stops =
+      kubernetes::is_to_stop(client, job_, run_volume, std::chrono::steady_clock::now() + wish_patience);
+  return !stops || !*stops;
 }
 
 std::vector<std::string> pods_hosts::held_up_by() const {

@@ -34,6 +34,9 @@ public:
   void see(const agent::run_snapshot& now);
   /// Set: the job is to end, and why.
   std::optional<kubernetes::pods_end> end() const;
+  /// Whether another pod goes on with the job when this one is asked to end, so that the hosts are
+  /// to wait for it. Asks the API server, for a second at most; where that does not say, they wait.
+  bool is_replaced() const;
   /// What stands in the way of pods, for people. Any thread.
   std::vector<std::string> held_up_by() const;
 

@@ -110,6 +110,7 @@ int train_on_pods(const train_options& options) {
                                  const auto why = pods->end();
                                  return why ? std::optional{why->why} : std::nullopt;
                                },
+                               .is_replaced = [&pods] { return pods->is_replaced(); },
                                .held_up_by = [&pods] { return pods->held_up_by(); }});
   ended = ended_for(pods->end(), std::move(ended));
   pods.reset(); // none is made any more

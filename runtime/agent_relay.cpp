@@ -11,10 +11,15 @@
 namespace dlrun::runtime {
 namespace {
 
-constexpr auto look_period_max = std::chrono::seconds(1);
+constexpr auto look_period_max = std::chrono::milliseconds(200);
+/// While the agent is lost: whether it has moved, and from one try to the next.
+constexpr auto lost_look_period = std::chrono::milliseconds(50);
+constexpr auto dial_period = std::chrono::milliseconds(200);
 constexpr auto renewal_deadline = std::chrono::seconds(5);
 /// Looks within a lifetime: a renewal that failed is tried again this often in its second half.
 constexpr int looks = 40;
+/// Of so many tries one is at the address that was told.
+constexpr std::uint64_t tries_a_told_one = 10;
 
 /// One actor, on a thread of the scheduler.
 class relay_state {
@@ -73,13 +78,17 @@ private:
   }
 
   void on_tick() {
-    const auto lifetime = std::chrono::duration_cast<std::chrono::milliseconds>(lifetime_);
-    self_->delayed_send(self_, std::min<std::chrono::milliseconds>(look_period_max, lifetime / looks),
-                        protocol::tick{});
+    self_->delayed_send(self_, look_period(), protocol::tick{});
     if (!is_there_)
-      dial();
+      look_for_it();
     else if (common::now() - renewed_ >= lifetime_ / 2)
       renew();
+  }
+
+  std::chrono::milliseconds look_period() const {
+    if (!is_there_ && options_.dial) return lost_look_period;
+    const auto lifetime = std::chrono::duration_cast<std::chrono::milliseconds>(lifetime_);
+    return std::min<std::chrono::milliseconds>(look_period_max, lifetime / looks);
   }
 
   // ---- the agent
@@ -95,14 +104,26 @@ private:
     options_.log->warn("agent-lost: {}", to_string(down.reason));
   }
 
-  void dial() {
-    if (!options_.dial || std::exchange(dialling_, true)) return;
-    options_.dial([post = common::poster<protocol::agent_actor>{self_}, this](const auto& found) {
-      post([this, found] { on_found(found); });
-    });
+  std::uint32_t place() const { return options_.place ? options_.place->number() : 0; }
+
+  /// A try at a place that it has left counts no more.
+  void look_for_it() {
+    if (!options_.dial) return;
+    const bool has_moved = place() != dialled_at_;
+    const bool is_due = !dialling_ && common::now() - dialled_ >= dial_period;
+    if (has_moved || is_due) dial();
   }
 
-  void on_found(const result<protocol::agent_actor>& found) {
+  void dial() {
+    dialling_ = true;
+    dialled_ = common::now();
+    dialled_at_ = place();
+    options_.dial([post = common::poster<protocol::agent_actor>{self_}, this, number = ++dials_](
+                      const auto& found) { post([this, found, number] { on_found(found, number); }); });
+  }
+
+  void on_found(const result<protocol::agent_actor>& found, std::uint64_t number) {
+    if (number != dials_) return;
     dialling_ = false;
     if (!found) return options_.log->warn("link: {}", found.error().message);
     options_.log->info("agent-found");
@@ -134,15 +155,22 @@ private:
   protocol::time_point renewed_;
   protocol::agent_actor agent_{}; ///< the newest connection's, perhaps lost
   bool is_there_ = false;
-  bool dialling_ = false;
+  bool dialling_ = false;   ///< by the newest try,
+  std::uint64_t dials_ = 0; ///< which has this number,
+  std::uint32_t dialled_at_ = 0;
+  protocol::time_point dialled_{}; ///< and began then
   bool asking_ = false;
 };
 
 } // namespace
 
-agent_dialler agent_dial(link::process_link& link, std::string address) {
-  return [to = &link, address = std::move(address)](auto found) {
-    to->connect<protocol::agent_actor>(address, agent::agent_peer, std::move(found));
+agent_dialler agent_dial(link::process_link& link, std::string address,
+                         std::shared_ptr<const common::root_place> place) {
+  return [to = &link, address = std::move(address), place = std::move(place),
+          tries = std::uint64_t{0}](auto found) mutable {
+    const bool at_told_one = !place || ++tries % tries_a_told_one == 0;
+    to->connect<protocol::agent_actor>(at_told_one ? address : place->now(address), agent::agent_peer,
+                                       std::move(found));
   };
 }
 

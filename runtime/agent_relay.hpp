@@ -1,6 +1,7 @@
 /// The root's agent, as a role of a job of several hosts reaches it.
 #pragma once
 
+#include "actors/common/root_place.hpp"
 #include "actors/link/process_link.hpp"
 #include "actors/protocol/handles.hpp"
 #include "security/tls_context.hpp"
@@ -16,12 +17,17 @@ namespace dlrun::runtime {
 /// Finds the agent. Never blocks; calls its argument once, on any thread.
 using agent_dialler = std::function<void(std::function<void(result<protocol::agent_actor>)>)>;
 
-/// A dialler that connects over `link`, which must outlive it, to the agent at `address`.
-agent_dialler agent_dial(link::process_link& link, std::string address);
+/// A dialler that connects over `link`, which must outlive it, to the agent at `address`, or where
+/// `place` says that it is now. Each tenth time it tries `address` itself: what calls may have been
+/// seen through somebody who translates addresses. @param place null: nobody calls
+agent_dialler agent_dial(link::process_link& link, std::string address,
+                         std::shared_ptr<const common::root_place> place);
 
 struct agent_relay_options {
-  protocol::agent_actor first{};                   ///< the agent, as it was found; null: it is to be found
-  agent_dialler dial;                              ///< null: one that is lost is not found again
+  protocol::agent_actor first{}; ///< the agent, as it was found; null: it is to be found
+  agent_dialler dial;            ///< null: one that is lost is not found again
+  /// Where it is dialled; one that has moved is dialled at once. Null: it stays where it is.
+  std::shared_ptr<const common::root_place> place{};
   protocol::credentials_wanted self;               ///< who this process is
   std::shared_ptr<security::tls_context> identity; ///< what it shows
   std::chrono::seconds lifetime{};                 ///< of its certificate

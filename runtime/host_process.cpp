@@ -7,6 +7,7 @@
 #include "actors/common/actor_config.hpp"
 #include "actors/common/fingerprint.hpp"
 #include "actors/common/role_log.hpp"
+#include "actors/common/root_place.hpp"
 #include "actors/link/process_link.hpp"
 #include "base/os_error.hpp"
 #include "base/random.hpp"
@@ -138,11 +139,15 @@ agent::host_agent_config core_of(const bootstrap::HostBundle& bundle, std::uint6
 }
 
 result<std::shared_ptr<agent::process_launcher>>
-make_launcher(const bootstrap::HostBundle& bundle, const std::shared_ptr<const common::job_context>& job) {
+make_launcher(const bootstrap::HostBundle& bundle, const std::shared_ptr<const common::job_context>& job,
+              std::shared_ptr<const common::root_place> place) {
   auto program = agent::own_executable();
   if (!program) return tl::unexpected(program.error());
-  auto launcher = agent::process_launcher::create(
-      {.job = job, .program = *program, .host_address = bundle.address(), .host_name = bundle.host()});
+  auto launcher = agent::process_launcher::create({.job = job,
+                                                   .program = *program,
+                                                   .host_address = bundle.address(),
+                                                   .host_name = bundle.host(),
+                                                   .root_place = std::move(place)});
   if (!launcher) return tl::unexpected(launcher.error());
   (*launcher)->agent_listens_at(bundle.agent_address());
   return std::shared_ptr<agent::process_launcher>{std::move(*launcher)};
@@ -159,6 +164,7 @@ agent::host_agent_arguments arguments_of(const bootstrap::HostBundle& bundle, ho
           .data_at = part.giver ? part.giver->address() : "",
           .intake = std::move(part.intake),
           .dial = {},
+          .place = {},
           .launcher = {},
           .beats = {},
           .root = root_of(bundle),
@@ -175,11 +181,14 @@ struct agent_words {
 result<agent::leave> serve(const bootstrap::HostBundle& bundle, host_part part,
                            const base::unique_fd& signals) {
   const auto& job = part.job;
-  const auto made = make_launcher(bundle, job);
+  auto shared = common::root_place::create();
+  if (!shared) return tl::unexpected(shared.error());
+  const auto place = std::make_shared<common::root_place>(std::move(*shared));
+  const auto made = make_launcher(bundle, job, place);
   if (!made) return tl::unexpected(made.error());
   const auto& roles = *made;
   const auto boot = base::random_number();
-  auto exchange = agent::beat_exchange::start({.address = bundle.address(), .boot = boot});
+  auto exchange = start_host_beats(bundle, boot);
   if (!exchange) return tl::unexpected(exchange.error());
   const std::shared_ptr<agent::beat_exchange> beats{std::move(*exchange)};
   const link::peer_id self{{protocol::role_kind::host_agent, bundle.index()}, {boot}};
@@ -190,9 +199,10 @@ result<agent::leave> serve(const bootstrap::HostBundle& bundle, host_part part,
   auto link = open_host_link(system, bundle, self, std::move(part.access), log);
   if (!link) return tl::unexpected(link.error());
   const auto words = std::make_shared<agent_words>();
-  const auto dial = agent_dial(**link, bundle.agent_address());
+  const auto dial = agent_dial(**link, bundle.agent_address(), place);
   auto arguments = arguments_of(bundle, part, boot);
   arguments.dial = dial;
+  arguments.place = place;
   arguments.launcher = roles;
   arguments.beats = beats;
   arguments.log = log;
@@ -204,6 +214,7 @@ result<agent::leave> serve(const bootstrap::HostBundle& bundle, host_part part,
   const agent_relay renewal{system,
                             {.first = {},
                              .dial = dial,
+                             .place = place,
                              .self = {self.role, self.incarnation},
                              .identity = identity,
                              .lifetime = std::chrono::seconds{bundle.credentials().lifetime_s()},

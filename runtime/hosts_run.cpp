@@ -81,6 +81,16 @@ std::vector<agent::returning_host> returning(const root_secrets& secrets) {
   return all;
 }
 
+/// They may look for the root where it was (R39). One that cannot be called dials there, and joins
+/// anew when its time is over.
+void call_hosts(const root_secrets& secrets, const root_beats& beats, std::uint16_t port,
+                const common::job_context& job) {
+  if (port == 0) return;
+  const auto time = protocol::from_seconds<std::chrono::milliseconds>(job.spec.cluster().orphan_grace_s());
+  for (const auto& one : secrets.enrolled())
+    static_cast<void>(call_host(beats, one.name(), one.address(), port, time));
+}
+
 /// What of it is the run's, and not the list's.
 agent::hosted_roles_config config_of_run(const common::job_context& job, const host_bundles& bundles,
                                          const identities& who) {
@@ -172,8 +182,10 @@ result<std::unique_ptr<hosts_run>> hosts_run::create(const hosts_plan& plan,
                                                      const std::string& agent_address,
                                                      const identities& who) {
   const auto& identity = who.job;
+  const auto beats_port = who.secrets->beats_port();
   const auto beats = who.secrets->start_beats(plan.own_number());
   if (!beats) return tl::unexpected(beats.error());
+  if (who.takes_over) call_hosts(*who.secrets, *beats, beats_port, *job);
   if (auto kept = who.secrets->keep(agent_address, *beats); !kept) return tl::unexpected(kept.error());
   auto giver = start_giver(plan, *job, who.own);
   if (!giver) return tl::unexpected(giver.error());
@@ -248,7 +260,9 @@ result<void> hosts_run::wait_until_there(run_observer& observer,
     const bool is_over = std::chrono::steady_clock::now() >= due;
     if (is_over || there.error().code != error_code::timed_out)
       return fail(takes_over_ ? error_code::timed_out : there.error().code, there.error().message + way_out_);
-    if (const auto wish = observer.asked_to_stop()) return fail(error_code::interrupted, wish->reason);
+    const auto wish = observer.asked_to_stop();
+    if (wish && wish->leaves_hosts && takes_over_) wish->end_now();
+    if (wish) return fail(error_code::interrupted, wish->reason);
   }
 }
 

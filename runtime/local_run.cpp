@@ -234,7 +234,7 @@ protocol::job_ended watch(const launcher_choice& chosen, agent::run_board& board
     }
     const auto wish = observer.asked_to_stop();
     if (wish && wish->end_now) {
-      dismiss_now(chosen, agent);
+      if (!wish->leaves_hosts) dismiss_now(chosen, agent);
       wish->end_now();
     }
     if (!wish || std::exchange(stopping, true)) continue;

@@ -6,6 +6,7 @@
 #include "actors/agent/process_launcher.hpp"
 #include "actors/common/actor_config.hpp"
 #include "actors/common/role_log.hpp"
+#include "actors/common/root_place.hpp"
 #include "job/exit_code.hpp"
 #include "proto/bootstrap.pb.h"
 #include "runtime/agent_relay.hpp"
@@ -36,6 +37,7 @@ struct role_options {
   std::vector<int> data_fds;
   int weights_fd = -1;           ///< of train.init_from
   int progress_fd = -1;          ///< a worker's
+  int root_place_fd = -1;        ///< on another host than the root's
   std::vector<int> retained_fds; ///< a PS shard's, as are the next
   std::vector<int> former_fds;
 };
@@ -129,22 +131,40 @@ result<std::unique_ptr<link::process_link>> open_link(caf::actor_system& system,
 /// one that has lost it is started anew.
 std::unique_ptr<agent_relay> make_relay(caf::actor_system& system, const common::role_context& context,
                                         const bootstrap::Bootstrap& message,
+                                        const std::shared_ptr<const common::root_place>& place,
                                         std::shared_ptr<security::tls_context> identity) {
   return std::make_unique<agent_relay>(
       system, agent_relay_options{.first = context.agent,
-                                  .dial = agent_dial(*context.link, message.agent_control()),
+                                  .dial = agent_dial(*context.link, message.agent_control(), place),
+                                  .place = place,
                                   .self = {context.role, context.self.incarnation},
                                   .identity = std::move(identity),
                                   .lifetime = std::chrono::seconds{message.credentials().lifetime_s()},
                                   .log = context.log});
 }
 
-/// Blocks until the agent has answered, or has not in time.
-result<protocol::agent_actor> find_agent(link::process_link& link, const std::string& address) {
-  auto found = std::make_shared<std::promise<result<protocol::agent_actor>>>();
-  auto answer = found->get_future();
-  agent_dial(link, address)([found](const auto& agent) { found->set_value(agent); });
-  auto agent = answer.get();
+/// Null on the root's host.
+result<std::shared_ptr<const common::root_place>> adopt_place(const role_options& options) {
+  if (options.root_place_fd < 0) return nullptr;
+  auto place = common::root_place::open(base::unique_fd{options.root_place_fd});
+  if (!place) return tl::unexpected(place.error());
+  return std::make_shared<const common::root_place>(std::move(*place));
+}
+
+/// Blocks until the agent has answered, or has not in time where it is.
+result<protocol::agent_actor> find_agent(link::process_link& link, const std::string& address,
+                                         const result<std::shared_ptr<const common::root_place>>& place) {
+  if (!place) return tl::unexpected(place.error());
+  const auto number = [&] { return *place ? (*place)->number() : 0; };
+  const auto dial = agent_dial(link, address, *place);
+  result<protocol::agent_actor> agent = fail(error_code::role_lost, "");
+  for (auto tried = number() + 1; !agent && tried != number();) {
+    tried = number();
+    auto found = std::make_shared<std::promise<result<protocol::agent_actor>>>();
+    auto answer = found->get_future();
+    dial([found](const auto& one) { found->set_value(one); });
+    agent = answer.get();
+  }
   if (!agent) return fail(error_code::role_lost, "cannot reach the agent: " + agent.error().message);
   return agent;
 }
@@ -229,11 +249,12 @@ result<int> run_role(const role_options& options) {
   const auto identity = *remote ? (*remote)->identity : nullptr;
   auto link = open_link(system, context, std::move(*remote));
   if (!link) return tl::unexpected(link.error());
-  auto agent = find_agent(**link, message->agent_control());
+  const auto place = adopt_place(options);
+  auto agent = find_agent(**link, message->agent_control(), place);
   if (!agent) return tl::unexpected(agent.error());
   context.link = link->get();
   context.agent = std::move(*agent);
-  const auto relay = identity ? make_relay(system, context, *message, identity) : nullptr;
+  const auto relay = identity ? make_relay(system, context, *message, *place, identity) : nullptr;
   if (relay) context.agent = relay->agent();
   context.progress = *progress;
   context.memory = *memory;
@@ -269,6 +290,8 @@ std::optional<role_options> read_arguments(std::span<char*> arguments) {
       options.weights_fd = fd;
     else if (name == common::progress_option)
       options.progress_fd = fd;
+    else if (name == common::root_place_option)
+      options.root_place_fd = fd;
     else if (name == common::retained_option)
       options.retained_fds.push_back(fd);
     else if (name == common::former_option)

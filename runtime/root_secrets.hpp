@@ -50,6 +50,8 @@ public:
   result<std::shared_ptr<job_identity>> identity(std::chrono::seconds lifetime) const;
   /// The port to listen on at `own_number`, and to exchange beats on; 0: a free one.
   std::uint16_t control_port() const { return static_cast<std::uint16_t>(kept_.control_port()); }
+  /// That of beats of the roots before it, and of hosts that joined them (R39); 0: there were none.
+  std::uint16_t beats_port() const { return static_cast<std::uint16_t>(kept_.beats_port()); }
   /// Beats of this root, which follow on those of the roots before it.
   result<root_beats> start_beats(const std::string& own_number) const;
   /// Stores what a later root needs. To be called before anything on another host is started.

@@ -18,6 +18,8 @@ struct stop_wish {
   /// Set where nobody waits for the roles: ends this process. Other hosts are told first, for a
   /// second or two at most, so that what runs there ends as well and waits for no root.
   std::function<void()> end_now{};
+  /// Then: other hosts are told nothing, since another root takes over what runs there (R35).
+  bool leaves_hosts = false;
 };
 
 /// Receives the progress of a run. Only the thread of run_locally() calls it.

@@ -71,12 +71,12 @@ void host_agent_state::on_tick() {
 
 void host_agent_state::dial() {
   if (std::exchange(dialling_, true)) return;
-  arguments_.dial([this, post = common::poster<protocol::host_agent_actor>{self_}](const auto& found) {
-    post([this, found] { on_found(found); });
-  });
+  arguments_.dial([this, post = common::poster<protocol::host_agent_actor>{self_}, dial = ++dials_](
+                      const auto& found) { post([this, found, dial] { on_found(found, dial); }); });
 }
 
-void host_agent_state::on_found(const result<protocol::agent_actor>& found) {
+void host_agent_state::on_found(const result<protocol::agent_actor>& found, std::uint64_t dial) {
+  if (dial != dials_) return;
   if (!found) {
     dialling_ = false;
     arguments_.log->warn("link: {}", found.error().message);
@@ -186,7 +186,17 @@ result<void> host_agent_state::begin_beats() {
                                      const sighting& seen) { post([this, seen] { on_sighting(seen); }); });
 }
 
+/// R39. A link that is there stays until it is lost.
+void host_agent_state::look_where(const std::string& at) {
+  if (!arguments_.place || !arguments_.place->move_to(at)) return;
+  arguments_.log->warn("root-moved: it calls from {}", at);
+  if (agent_) return;
+  dialling_ = false; // of a try where it was
+  dial();
+}
+
 void host_agent_state::on_sighting(const sighting& seen) {
+  look_where(seen.at);
   if (seen.seen == sight::there)
     arguments_.log->info("root-there: it answers beats");
   else

@@ -5,6 +5,7 @@
 #include "actors/agent/host_agent_core.hpp"
 #include "actors/agent/role_launcher.hpp"
 #include "actors/common/clock.hpp"
+#include "actors/common/root_place.hpp"
 #include "actors/common/task_thread.hpp"
 #include "actors/protocol/handles.hpp"
 
@@ -28,6 +29,8 @@ struct host_agent_arguments {
   protocol::data_intake intake{}; ///< what others gave of it
   /// Finds the agent of the job. Never blocks; calls its argument once, on any thread.
   std::function<void(std::function<void(result<protocol::agent_actor>)>)> dial;
+  /// Where it is dialled; null: where it always was.
+  std::shared_ptr<common::root_place> place{};
   /// Must outlive the actor.
   std::shared_ptr<role_launcher> launcher;
   std::shared_ptr<beat_service> beats; ///< with the root
@@ -60,7 +63,7 @@ private:
 
   void on_tick();
   void dial();
-  void on_found(const result<protocol::agent_actor>& found);
+  void on_found(const result<protocol::agent_actor>& found, std::uint64_t dial);
   void join();
   protocol::store_listing on_listing_wanted(const protocol::store_listing_wanted& wanted) const;
   protocol::store_part on_part_wanted(const protocol::store_part_wanted& wanted) const;
@@ -70,6 +73,7 @@ private:
   caf::result<Answer> read_logs(std::function<Answer()> read);
   result<void> begin_beats();
   void on_sighting(const sighting& seen);
+  void look_where(const std::string& at);
   void on_join_reply(const protocol::join_reply& reply, bool said_leaving);
   void lose_link(const std::string& why);
 
@@ -84,8 +88,9 @@ private:
   host_agent_arguments arguments_;
   host_agent_core core_;
   protocol::agent_actor agent_{}; ///< null while it is not found
-  bool dialling_ = false;
-  std::size_t log_reads_ = 0; ///< that have not been answered
+  bool dialling_ = false;         ///< or joining
+  std::uint64_t dials_ = 0;       ///< an earlier one counts no more
+  std::size_t log_reads_ = 0;     ///< that have not been answered
   common::task_thread log_reader_{"dlrun-logs"};
 };
 

@@ -151,6 +151,8 @@ result<child_command> process_launcher::make_child(const launch_order& order, co
   child.arguments = {std::string{role_argument}};
   child.inherit.push_back({lifeline_leaf_.get(), std::string{lifeline_option}});
   child.inherit.push_back({memory.last_words.get(), std::string{last_words_option}});
+  if (options_.root_place)
+    child.inherit.push_back({options_.root_place->fd(), std::string{common::root_place_option}});
   if (memory.progress) child.inherit.push_back({memory.progress->fd(), std::string{common::progress_option}});
   const auto add_memory = [&](const memory_shelf::memory& one, std::string_view option) {
     if (!one) return;

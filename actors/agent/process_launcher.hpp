@@ -8,6 +8,7 @@
 #include "actors/agent/role_launcher.hpp"
 #include "actors/common/job_context.hpp"
 #include "actors/common/progress_word.hpp"
+#include "actors/common/root_place.hpp"
 #include "base/unique_fd.hpp"
 
 #include <map>
@@ -38,6 +39,8 @@ struct process_launch_options {
   std::string host_address{};
   /// As the list of hosts calls this one; "" in a job of one host.
   std::string host_name{};
+  /// Where the root is now, on another host than the root's; else null.
+  std::shared_ptr<const common::root_place> root_place{};
 };
 
 /// Thread-safe. When it is destroyed its children are killed and reaped.

@@ -38,6 +38,7 @@ enum class planted_bug : std::uint8_t {
   copy_counted,    ///< R34: a shard adds another worker's copy of a subtree to the one it holds
   one_way_beat,    ///< R29: a host that is heard is there, whether or not it answers
   deaf_leader,     ///< R29: a root that was stopped takes its own silence for that of its hosts
+  follow_any,      ///< R39: a host looks for the root where any beat of it came from, not the newest
   silent_first,    ///< R30: a PS shard begins elsewhere at once when the host of its store is away
   forged_id,       ///< R24: a host carries out orders for an earlier start of its agent
   trust_old,       ///< R24: what a store holds is not compared with what it had acknowledged

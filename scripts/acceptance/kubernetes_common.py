@@ -59,6 +59,10 @@ class measured_pods(job_on_pods):
         workers = [one for one in status["roles"] if one["role"] == "worker"]
         return all(one["pid"] and one.get("slots") for one in workers)
 
+    def are_copies_whole(self):
+        copies = [one["state"] for one in self.status().get("roles", []) if one["role"] == "keeper"]
+        return bool(copies) and set(copies) == {"whole"}
+
     def joined_since(self, host, since_us):
         """Milliseconds until that host joined, or None."""
         told = [one["monotonic_us"] for one in self.events("host-joined") if one["host"] == host and one["monotonic_us"] >= since_us]

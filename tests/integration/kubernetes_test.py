@@ -13,6 +13,7 @@ from bench_case import main
 from dlrun_job import output_of, wait_until
 from pod_nodes import kept_off, name_of
 from pods_case import COMPLETED, HOSTS, INTERRUPTED, NAME, on_pods
+from waiting import PATIENCE_S
 
 OTHER_BITS = 4  # exit code of an agent
 PATCH_BUDGET = f"patch poddisruptionbudgets/{NAME}-hosts"
@@ -165,18 +166,35 @@ class loses(on_pods):
         self.assertEqual(len(self.made_pods()), HOSTS, "it adopts them")
 
     def test_the_pod_of_the_root_that_another_one_replaces_with_the_run_folder(self):
-        spec = self.unhurried_spec()
+        spec = self.spec_of_patient_hosts()
         self.start(spec)
         step = self.wait_until_trains()["step"]
         self.control.delete()
         self.assertEqual(self.control.exit_codes, [INTERRUPTED], self.control.said())
+        self.expect_successor(spec, step)
+
+    def test_the_node_of_the_root_that_somebody_deletes_then(self):
+        spec = self.spec_of_patient_hosts()
+        self.start(spec)
+        step = self.wait_until_trains()["step"]
+        self.cluster.nodes.lose(self.control.node)
+        self.cluster.nodes.replace(self.control.node)
+        self.expect_successor(spec, step)
+
+    def spec_of_patient_hosts(self):
+        spec = self.unhurried_spec()
+        spec["cluster"]["orphan_grace_s"] = PATIENCE_S  # they end before only if they do not find the successor
+        return spec
+
+    def expect_successor(self, spec, step):
+        """Another pod goes on at another address, and takes over what runs on the hosts, which hear of it at once."""
+        wait_until(lambda: self.events("roles-adopted"), "the next root takes over")
         self.wait_until_trains(beyond=step)
         self.expect_complete(spec)
         [successor] = [one for one in self.cluster.pods if one.job is self.control.job and one is not self.control]
         self.assertNotEqual(successor.host, self.control.host)
-        self.expect_ended(*self.hosts_pods, before=1)
-        for one in self.hosts_pods:  # they wait for the next root: the job was not over
-            self.assertEqual(one.exit_codes[0], INTERRUPTED, one.said())
+        self.expect_ended(*self.hosts_pods)
+        self.assertEqual(self.events("host-lost"), [])
         self.assertEqual(len(self.made_pods()), HOSTS, "it adopts them")
 
 

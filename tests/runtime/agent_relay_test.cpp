@@ -4,6 +4,7 @@
 #include "runtime/job_identity.hpp"
 #include "tests/actors/quiet_agent.hpp"
 
+#include <atomic>
 #include <gtest/gtest.h>
 #include <thread>
 
@@ -81,6 +82,26 @@ TEST_F(agent_relay_test, finds_the_agent_that_is_there_when_the_one_before_is_lo
   next = spawn_agent(2);
   caf::anon_send_exit(first, caf::exit_reason::kill);
   EXPECT_TRUE(eventually([&] { return who_answers(*relay) == 2; }));
+}
+
+/// The try where the agent was is never answered, as by a host that is gone.
+TEST_F(agent_relay_test, looks_at_once_where_the_agent_is_now_and_waits_for_no_answer_from_where_it_was) {
+  const auto first = spawn_agent(1);
+  const auto place = std::make_shared<common::root_place>(common::root_place::create().value());
+  auto options = options_for(first);
+  options.place = place;
+  const auto second = spawn_agent(2);
+  std::atomic<int> tries = 0;
+  options.dial = [&, place](const auto& found) {
+    ++tries;
+    if (place->number() != 0) found(second);
+  };
+  const agent_relay relay{system, std::move(options)};
+  caf::anon_send_exit(first, caf::exit_reason::kill);
+  ASSERT_TRUE(eventually([&] { return tries == 1; }));
+  EXPECT_TRUE(place->move_to("10.0.0.9:5000"));
+  EXPECT_TRUE(eventually([&] { return who_answers(relay) == 2; }));
+  EXPECT_EQ(tries, 2);
 }
 
 TEST_F(agent_relay_test, answers_nobody_when_one_is_lost_that_is_not_to_be_found_again) {

@@ -81,16 +81,27 @@ public:
     const std::scoped_lock lock{mutex_};
     const auto found = peers_.find(peer.name);
     if (found != peers_.end() && found->second.peer.boot == peer.boot) return {};
+    // It believes no beat that is older than those that called it, and may answer them.
+    const auto call = calls_.extract(peer.name);
+    auto watch = call.empty() ? new_watch() : call.mapped().watch;
+    watch.meet(peer.boot);
     peers_.insert_or_assign(
-        peer.name, watched{.peer = peer,
-                           .at = at,
-                           .watch = {options_.rules, options_.boot, peer.boot, options_.last_sequence},
-                           .tell = std::move(tell)});
+        peer.name,
+        watched{.peer = peer, .at = at, .watch = watch, .tell = std::move(tell), .told_at = peer.address});
     return {};
   }
   void forget(const std::string& name) {
     const std::scoped_lock lock{mutex_};
     peers_.erase(name);
+    calls_.erase(name);
+  }
+  result<void> call(const beat_peer& peer, time_point until) {
+    const auto at = parse(peer.address);
+    if (!at) return tl::unexpected(at.error());
+    const std::scoped_lock lock{mutex_};
+    calls_.insert_or_assign(peer.name,
+                            called{.keys = peer.keys, .at = *at, .watch = new_watch(), .until = until});
+    return {};
   }
 
 private:
@@ -99,19 +110,29 @@ private:
     std::optional<sockaddr_in> at; ///< nothing: it is not known yet
     peer_watch watch;
     told tell;
-    sight seen = sight::unproven; ///< as it was told
+    sight seen = sight::unproven; ///< as it was told, as is the next
+    std::string told_at{};        ///< of one whose address was given
+  };
+  struct called {
+    beat_keys keys;
+    sockaddr_in at;
+    peer_watch watch; ///< which hears nothing
+    time_point until;
   };
   struct news {
     told tell;
     sighting what;
   };
 
+  /// Of a peer of which no start is known yet.
+  peer_watch new_watch() const { return {options_.rules, options_.boot, 0, options_.last_sequence}; }
   std::chrono::steady_clock::time_point watch(std::vector<pollfd>& fds) override;
   void serve(std::span<const pollfd> fds) override;
   void note_own_pause(time_point at);
   void read_all(time_point at);
   void take(std::span<const std::byte> datagram, const sockaddr_in& from, time_point at);
   void send_all(time_point at);
+  void send(const beat& what, const beat_keys& keys, const sockaddr_in& to) const;
   std::vector<news> look_at_all(time_point at);
 
   const beat_options options_;
@@ -125,8 +146,9 @@ private:
   time_point due_ = next_beat_; ///< until when it waits at the latest
 
   std::mutex mutex_;
-  std::map<std::string, watched> peers_; ///< guarded by mutex_
-  base::service_loop thread_;            ///< last: it uses the members above
+  std::map<std::string, watched> peers_; ///< guarded by mutex_, as is the next
+  std::map<std::string, called> calls_;
+  base::service_loop thread_; ///< last: it uses the members above
 };
 
 std::chrono::steady_clock::time_point beat_exchange::loop::watch(std::vector<pollfd>& fds) {
@@ -155,6 +177,7 @@ void beat_exchange::loop::note_own_pause(time_point at) {
   const auto paused = own_time_.woke(due_, at);
   if (paused == duration{0}) return;
   for (auto& [name, one] : peers_) one.watch.on_own_pause(paused);
+  for (auto& [name, one] : calls_) one.watch.on_own_pause(paused);
 }
 
 void beat_exchange::loop::read_all(time_point at) {
@@ -174,7 +197,7 @@ void beat_exchange::loop::take(std::span<const std::byte> datagram, const sockad
   for (auto& [name, one] : peers_) {
     if (boot != one.peer.boot) continue;
     const auto heard = opened(datagram, one.peer.keys.receive);
-    if (heard && one.watch.on_beat(*heard, at) && one.peer.address.empty()) one.at = from;
+    if (heard && one.watch.on_beat(*heard, at)) one.at = from;
   }
 }
 
@@ -184,21 +207,29 @@ void beat_exchange::loop::send_all(time_point at) {
   next_beat_ = std::max(next_beat_ + period, at + period / 2);
   const auto turn = turn_.load();
   const auto turn_age = turn == time_point{} ? duration{0} : own_time_.turn_age(turn, at);
-  for (auto& [name, one] : peers_) {
-    if (!one.at) continue;
-    const auto datagram = sealed(one.watch.next(turn_age, at), one.peer.keys.send);
-    // What cannot be sent is lost, as on the way.
-    [[maybe_unused]] const auto sent =
-        ::sendto(socket_.get(), datagram.data(), datagram.size(), MSG_DONTWAIT | MSG_NOSIGNAL,
-                 reinterpret_cast<const sockaddr*>(&*one.at), sizeof *one.at);
-  }
+  for (auto& [name, one] : peers_)
+    if (one.at) send(one.watch.next(turn_age, at), one.peer.keys, *one.at);
+  std::erase_if(calls_, [&](const auto& one) { return at >= one.second.until; });
+  for (auto& [name, one] : calls_) send(one.watch.next(turn_age, at), one.keys, one.at);
+}
+
+/// What cannot be sent is lost, as on the way.
+void beat_exchange::loop::send(const beat& what, const beat_keys& keys, const sockaddr_in& to) const {
+  const auto datagram = sealed(what, keys.send);
+  [[maybe_unused]] const auto sent =
+      ::sendto(socket_.get(), datagram.data(), datagram.size(), MSG_DONTWAIT | MSG_NOSIGNAL,
+               reinterpret_cast<const sockaddr*>(&to), sizeof to);
 }
 
 std::vector<beat_exchange::loop::news> beat_exchange::loop::look_at_all(time_point at) {
   std::vector<news> changes;
   for (auto& [name, one] : peers_) {
     const auto seen = one.watch.look(at);
-    if (seen != std::exchange(one.seen, seen)) changes.push_back({one.tell, {seen, one.watch.silence(at)}});
+    auto place = one.peer.address.empty() ? std::string{} : base::to_string(*one.at);
+    const bool is_new = seen != one.seen || place != one.told_at;
+    one.seen = seen;
+    one.told_at = std::move(place);
+    if (is_new) changes.push_back({one.tell, {seen, one.watch.silence(at), one.told_at}});
   }
   return changes;
 }
@@ -220,6 +251,7 @@ result<void> beat_exchange::watch(const beat_peer& peer, told tell) {
   return loop_->watch(peer, std::move(tell));
 }
 void beat_exchange::forget(const std::string& name) { loop_->forget(name); }
+result<void> beat_exchange::call(const beat_peer& peer, time_point until) { return loop_->call(peer, until); }
 void beat_exchange::note_turn() { loop_->note_turn(); }
 
 } // namespace dlrun::agent

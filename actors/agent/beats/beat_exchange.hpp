@@ -25,8 +25,9 @@ struct beat_options {
 struct beat_peer {
   std::string name; ///< of its host
   std::uint64_t boot = 0;
-  /// Where it is, as its beat_exchange::address(). "": where its newest beat came from, so that it
-  /// may be behind a firewall that lets through what answers.
+  /// Where it is, as its beat_exchange::address(), until a beat of it comes from elsewhere. "": it
+  /// is not known before its first beat; so it may be behind a firewall that lets through what
+  /// answers.
   std::string address{};
   beat_keys keys{};
 };
@@ -55,13 +56,17 @@ public:
   /// @returns bad_usage for what is no address.
   virtual result<void> watch(const beat_peer& peer, told tell) = 0;
   virtual void forget(const std::string& name) = 0;
+  /// Sends that peer beats, whatever its boot, so that it learns where this end is now (R39): until
+  /// it is watched or forgotten, or until then. @returns bad_usage for what is no address.
+  virtual result<void> call(const beat_peer& peer, protocol::time_point until) = 0;
   /// The actor of this process has a turn: from the first one on beats say how long ago the last
   /// one was.
   virtual void note_turn() = 0;
 };
 
 /// A UDP socket, and a thread that sends each peer a datagram each period and reads theirs. What is
-/// not a beat of a peer, under its key, of its start and newer than the last, is dropped.
+/// not a beat of a peer, under its key, of its start and newer than the last, is dropped. Beats go
+/// to where the newest one of the peer came from.
 class beat_exchange final : public beat_service {
 public:
   /// @returns bad_usage when `address` is not of this host, system when descriptors or threads have
@@ -72,6 +77,7 @@ public:
   const std::string& address() const override;
   result<void> watch(const beat_peer& peer, told tell) override;
   void forget(const std::string& name) override;
+  result<void> call(const beat_peer& peer, protocol::time_point until) override;
   void note_turn() override;
 
 private:

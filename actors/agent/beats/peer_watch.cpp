@@ -26,7 +26,8 @@ beat peer_watch::next(duration turn_age, time_point now) {
 }
 
 bool peer_watch::on_beat(const beat& heard, time_point now) {
-  if (heard.boot != peer_boot_ || heard.sequence <= heard_) return false;
+  if (heard.boot != peer_boot_) return false;
+  if (heard.sequence <= heard_) return is_planted(rules_.bug, protocol::planted_bug::follow_any);
   heard_ = heard.sequence;
   turn_age_ = std::chrono::milliseconds(heard.turn_age_ms);
   if (is_planted(rules_.bug, protocol::planted_bug::one_way_beat) && sequence_ > 0) prove(sequence_, now);

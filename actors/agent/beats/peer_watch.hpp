@@ -43,7 +43,11 @@ public:
   /// The beat to send now, one each period.
   beat next(protocol::duration turn_age, protocol::time_point now);
   /// @returns false for one that counts for nothing: of another start, or not newer than the last.
+  /// Where one came from that counts, there the peer is now (R39).
   bool on_beat(const beat& heard, protocol::time_point now);
+  /// The peer was called before its start was known, which is this one: what it says now may answer
+  /// those calls.
+  void meet(std::uint64_t peer_boot) { peer_boot_ = peer_boot; }
   /// This process did not run for so long, until now: it could neither ask nor hear.
   void on_own_pause(protocol::duration paused);
 

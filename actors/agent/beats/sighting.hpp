@@ -4,6 +4,7 @@
 #include "actors/protocol/time.hpp"
 
 #include <cstdint>
+#include <string>
 
 namespace dlrun::agent {
 
@@ -17,6 +18,9 @@ enum class sight : std::uint8_t {
 struct sighting {
   sight seen = sight::unproven;
   protocol::duration silence{}; ///< since the newest beat that it has answered
+  /// Where its newest beat came from, of a peer whose address was given: elsewhere once it has
+  /// called from there (R39). "" of another.
+  std::string at{};
 };
 
 } // namespace dlrun::agent

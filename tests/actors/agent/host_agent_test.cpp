@@ -80,6 +80,7 @@ public:
     return {};
   }
   void forget(const std::string& name) override { watched.erase(name); }
+  result<void> call(const beat_peer&, protocol::time_point) override { return {}; }
   void note_turn() override { ++turns; }
   void see(const std::string& name, const sighting& what) { tells_.at(name)(what); }
 
@@ -136,11 +137,14 @@ protected:
                                              .folder = folder.path() / "beta",
                                              .dial =
                                                  [this](const auto& found) {
+                                                   ++dials;
+                                                   if (is_out_of_reach) return; // as a host that is gone
                                                    if (agent)
                                                      found(agent);
                                                    else
                                                      found(fail(error_code::role_lost, "nobody is there"));
                                                  },
+                                             .place = place,
                                              .launcher = there,
                                              .beats = beta_beats,
                                              .root = {.name = "alpha"},
@@ -222,6 +226,10 @@ protected:
   protocol::agent_actor agent;
   protocol::host_agent_actor beta;
   bool notice = false; ///< for beta: it is to leave
+  int dials = 0;       ///< of beta
+  bool is_out_of_reach = false;
+  std::shared_ptr<common::root_place> place =
+      std::make_shared<common::root_place>(common::root_place::create().value());
 };
 
 TEST_F(host_agent_test, a_run_waits_until_all_hosts_are_there) {
@@ -274,6 +282,23 @@ TEST_F(host_agent_test, both_ends_count_their_turns_while_the_job_runs) {
   pass(1s);
   EXPECT_GE(root_beats->turns - before, 9);
   EXPECT_GE(beta_beats->turns, 9);
+}
+
+/// Of R39.
+TEST_F(host_agent_test, an_agent_looks_for_the_root_at_once_where_that_calls_from) {
+  is_out_of_reach = true;
+  start_beta(7);
+  pass(1s);
+  EXPECT_EQ(dials, 1); // of which it hears nothing
+  is_out_of_reach = false;
+  beta_beats->see("alpha", {sight::unproven, 0ms, "10.0.0.9:4000"});
+  dispatch();
+  EXPECT_EQ(dials, 2);
+  EXPECT_EQ(place->now("a@10.0.0.1:50"), "a@10.0.0.9:50");
+  EXPECT_TRUE(routed->waiting().wait_until_there(0s).has_value());
+  beta_beats->see("alpha", {sight::there, 0ms, "10.0.0.9:4000"});
+  pass(1s);
+  EXPECT_EQ(dials, 2);
 }
 
 TEST_F(host_agent_test, an_agent_leaves_when_the_root_answers_no_beat_for_longer_than_its_grace) {

@@ -1,6 +1,7 @@
 // Sockets and threads: a peer that the test plays itself, and two exchanges with each other.
 #include "actors/agent/beats/beat_exchange.hpp"
 
+#include "actors/common/clock.hpp"
 #include "base/unique_fd.hpp"
 
 #include <arpa/inet.h>
@@ -78,6 +79,11 @@ public:
     return bytes;
   }
 
+  bool has_any() const {
+    pollfd now{fd_.get(), POLLIN, 0};
+    return ::poll(&now, 1, 0) == 1;
+  }
+
 private:
   base::unique_fd fd_{::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0)};
   std::string address_;
@@ -146,18 +152,54 @@ TEST_F(beat_exchange_test, sends_to_where_the_newest_beat_came_from) {
   EXPECT_TRUE(opened(elsewhere.receive(), mine.receive).has_value());
 }
 
-TEST_F(beat_exchange_test, sends_to_no_other_address_than_it_was_given) {
+TEST_F(beat_exchange_test, looks_for_a_peer_where_its_newest_beat_came_from_and_says_where) {
   auto host = std::move(*beat_exchange::start({.address = "127.0.0.1", .boot = 9}));
   sightings by_host;
   const auto pair = base::random_key().value();
   ASSERT_TRUE(host->watch({"alpha", 5, hand.address(), keys_of_host(pair)}, by_host.teller()));
   const hand_socket elsewhere;
-  elsewhere.send(sealed({.boot = 5, .sequence = 1}, keys_of_root(pair).send), host->address());
-  for (int i = 0; i < 100; ++i) {
-    const auto heard = opened(hand.receive(), keys_of_root(pair).receive);
-    if (heard && heard->heard_sequence == 1) return; // it has read that, and goes on here
+  elsewhere.send(sealed({.boot = 5, .sequence = 2}, keys_of_root(pair).send), host->address());
+  EXPECT_TRUE(opened(elsewhere.receive(), keys_of_root(pair).receive).has_value());
+  ASSERT_TRUE(by_host.wait_for(sight::unproven)); // it is told where, whatever it answers
+  EXPECT_EQ(by_host.all().back().at, elsewhere.address());
+  hand.send(sealed({.boot = 5, .sequence = 1}, keys_of_root(pair).send), host->address()); // older
+  for (int i = 0; i < 3; ++i)
+    EXPECT_TRUE(opened(elsewhere.receive(), keys_of_root(pair).receive).has_value());
+  EXPECT_EQ(by_host.all().back().at, elsewhere.address());
+}
+
+TEST_F(beat_exchange_test, calls_a_peer_of_which_it_knows_no_start_yet) {
+  const hand_socket beta;
+  ASSERT_TRUE(root->call({"delta", 0, beta.address(), keys_of_root(key)}, common::now() + 1h));
+  const auto call = opened(beta.receive(), mine.receive);
+  ASSERT_TRUE(call.has_value());
+  EXPECT_EQ(call->boot, root_boot);
+  // What it says once it watches is newer than its calls.
+  sightings by_root;
+  ASSERT_TRUE(root->watch({"delta", 11, beta.address(), keys_of_root(key)}, by_root.teller()));
+  for (auto last = *call;;) {
+    const auto next = opened(beta.receive(), mine.receive);
+    ASSERT_TRUE(next.has_value());
+    ASSERT_GT(next->sequence, last.sequence);
+    last = *next;
+    if (last.heard_boot == 11) break;
   }
-  FAIL() << "it did not hear";
+  // And an answer to a call counts as one.
+  beta.send(sealed({.boot = 11, .sequence = 1, .heard_boot = root_boot, .heard_sequence = call->sequence},
+                   mine.send),
+            root->address());
+  ASSERT_TRUE(by_root.wait_for(sight::there) || by_root.wait_for(sight::silent));
+  EXPECT_LT(by_root.all().back().silence, patience);
+}
+
+TEST_F(beat_exchange_test, calls_nobody_for_longer_than_it_is_told_to) {
+  const hand_socket beta;
+  ASSERT_TRUE(root->call({"delta", 0, beta.address(), keys_of_root(key)}, common::now()));
+  const auto first = next_of_root().sequence;
+  while (next_of_root().sequence < first + 3) {
+  }
+  EXPECT_FALSE(beta.has_any());
+  EXPECT_FALSE(root->call({"delta", 0, "beta", keys_of_root(key)}, common::now() + 1h));
 }
 
 TEST_F(beat_exchange_test, is_not_moved_by_what_is_no_beat_of_its_peer) {
