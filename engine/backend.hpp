@@ -1,6 +1,7 @@
 /// Where a network computes: on the processor, or on a device whose memory the host cannot reach.
 #pragma once
 
+#include "engine/activations.hpp"
 #include "engine/layer.hpp"
 
 #include <cstdint>
@@ -12,6 +13,22 @@
 #include <span>
 
 namespace dlrun::engine {
+
+/// An operation of a backend: forward() and backward() are those of dlrun::operation, over
+/// activations of the backend. Tensors and gradients of the pass are floats in its memory.
+class backend_operation {
+public:
+  virtual ~backend_operation() = default;
+  backend_operation() = default;
+  backend_operation(const backend_operation&) = delete;
+  backend_operation& operator=(const backend_operation&) = delete;
+
+  [[nodiscard]] virtual result<void> forward(const pass& now, std::span<const activations> inputs,
+                                             activations output) = 0;
+  virtual void backward(const pass& now, std::span<const activations> inputs, activations output,
+                        activations output_gradient, std::span<const activations> input_gradients) = 0;
+  virtual memory_use memory() const = 0;
+};
 
 /// Memory, operations and loss of one network, on one thread. Spans of floats are memory of the
 /// backend unless a line says otherwise: what an operation of another backend cannot read. Calls
@@ -25,31 +42,32 @@ public:
   backend& operator=(const backend&) = delete;
 
   /// The operation that computes a layer, which outlives it.
-  virtual std::unique_ptr<operation> make_operation(const layer& layer, bool input_gradient) = 0;
+  virtual std::unique_ptr<backend_operation> make_operation(const layer& layer, bool input_gradient) = 0;
   /// As layer::make_joined_operation() of `last`.
-  virtual std::unique_ptr<operation>
+  virtual std::unique_ptr<backend_operation>
   make_joined_operation(const layer& last, std::span<const layer* const> before, bool input_gradient) = 0;
 
-  /// Begins a pass with memory for `floats` of activations, of any content. What the last call gave
-  /// is gone. @returns limit_exceeded when there is no memory for them.
-  virtual result<std::span<float>> begin(std::size_t floats) = 0;
+  /// Begins a pass with memory for so many numbers of activations, of any content. What the last
+  /// call gave is gone. @returns limit_exceeded when there is no memory for them.
+  virtual result<activations> begin(std::size_t numbers) = 0;
   /// Records of the host, where operations read them, until the next begin().
-  virtual result<std::span<const float>> bring(std::span<const float> records) = 0;
-  /// As kernels::cpu::transpose().
-  virtual void transpose(std::int64_t batch, std::int64_t rows, std::int64_t columns,
-                         std::span<const float> from, std::span<float> to) = 0;
+  virtual result<activations> bring(std::span<const float> records) = 0;
+  /// Records of the host into `to`, each transposed: what is (rows, columns) becomes (columns,
+  /// rows).
+  virtual result<void> bring_transposed(std::int64_t batch, std::int64_t rows, std::int64_t columns,
+                                        std::span<const float> records, activations to) = 0;
   /// sum += part. Each sum is rounded once.
-  virtual void add(std::span<const float> part, std::span<float> sum) = 0;
+  virtual void add(activations part, activations sum) = 0;
   /// All floats become 0.
   virtual void clear(std::span<float> floats) = 0;
 
   /// Of a batch that the loss takes: writes its gradient by the outputs (=), unless `gradient` is
   /// empty, and the metrics tensor (=), by finish() at the latest. `metrics` is memory of the host
   /// where `gradient` is empty.
-  virtual result<void> loss(std::span<const float> outputs, const batch& batch, std::span<float> gradient,
+  virtual result<void> loss(activations outputs, const batch& batch, activations gradient,
                             std::span<float> metrics) = 0;
-  /// Brings floats to the host: they are there by finish() at the latest.
-  virtual result<void> fetch(std::span<const float> from, std::span<float> to) = 0;
+  /// Brings activations to the host, as floats: they are there by finish() at the latest.
+  virtual result<void> fetch(activations from, std::span<float> to) = 0;
 
   /// Told of a pass on its way back: all floats from this one on are what they will be at the end.
   using progress = std::function<void(std::uint64_t first_final)>;

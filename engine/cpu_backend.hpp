@@ -14,18 +14,19 @@ public:
   /// `threads`: OpenMP threads for one microbatch, at least 1.
   cpu_backend(std::shared_ptr<const model> model, int threads);
 
-  std::unique_ptr<operation> make_operation(const layer& layer, bool input_gradient) override;
-  std::unique_ptr<operation> make_joined_operation(const layer& last, std::span<const layer* const> before,
-                                                   bool input_gradient) override;
-  result<std::span<float>> begin(std::size_t floats) override;
-  result<std::span<const float>> bring(std::span<const float> records) override;
-  void transpose(std::int64_t batch, std::int64_t rows, std::int64_t columns, std::span<const float> from,
-                 std::span<float> to) override;
-  void add(std::span<const float> part, std::span<float> sum) override;
+  std::unique_ptr<backend_operation> make_operation(const layer& layer, bool input_gradient) override;
+  std::unique_ptr<backend_operation> make_joined_operation(const layer& last,
+                                                           std::span<const layer* const> before,
+                                                           bool input_gradient) override;
+  result<activations> begin(std::size_t numbers) override;
+  result<activations> bring(std::span<const float> records) override;
+  result<void> bring_transposed(std::int64_t batch, std::int64_t rows, std::int64_t columns,
+                                std::span<const float> records, activations to) override;
+  void add(activations part, activations sum) override;
   void clear(std::span<float> floats) override;
-  result<void> loss(std::span<const float> outputs, const batch& batch, std::span<float> gradient,
+  result<void> loss(activations outputs, const batch& batch, activations gradient,
                     std::span<float> metrics) override;
-  result<void> fetch(std::span<const float> from, std::span<float> to) override;
+  result<void> fetch(activations from, std::span<float> to) override;
   void reached(std::uint64_t first_final, const progress& tell) override;
   result<void> finish(const progress& tell) override;
 

@@ -27,8 +27,9 @@ struct planned_stage {
 /// way forward, gradients of outputs on the way back. Two of them share memory where the last use
 /// of one comes before the first of the other, or where a stage works in place. Immutable.
 ///
-/// All is in floats of one record: of a batch, each offset and size is so many times as large. They
-/// are multiples of 16, so that all lies at 64-byte boundaries if the memory begins at one.
+/// All is in floats of one record, or in what else activations are: of a batch, each offset and
+/// size is so many times as large. They are multiples of 16, so that all floats lie at 64-byte
+/// boundaries if the memory begins at one.
 ///
 /// Offsets are chosen greedily, the largest first, each at the lowest place that is free for as
 /// long as it is used: "Greedy by Size for Offset Calculation" of Pisarchyk and Lee, Efficient

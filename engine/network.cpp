@@ -29,7 +29,7 @@ public:
   std::size_t activation_floats() const { return training_plan_->floats(); }
 
 private:
-  std::span<const float> outputs() const { return stages_.back().output; }
+  activations outputs() const { return stages_.back().output; }
   /// A node's operation, and views of all that it reads and writes in the current pass.
   struct stage {
     const model_node* node = nullptr;
@@ -41,9 +41,10 @@ private:
     bool learns = false; ///< has parameters, or reads a stage that learns: the way back leads through it
     /// Null where there is nothing to compute, so that its input stands for it, and where its
     /// reader takes it over.
-    std::unique_ptr<operation> compute;
-    std::span<float> output;
-    std::vector<std::span<const float>> inputs, tensors;
+    std::unique_ptr<backend_operation> compute;
+    activations output;
+    std::vector<activations> inputs;
+    std::vector<std::span<const float>> tensors;
     std::vector<std::span<float>> gradients;
     pass now;
   };
@@ -57,12 +58,12 @@ private:
   std::size_t permuted_floats() const;
   result<void> begin(const memory_plan& plan, std::int64_t batch);
   void begin(stage& s, std::span<const float> parameters, std::span<float> gradient) const;
-  /// What the plan has at `offset` floats of a record.
-  std::span<float> planned(std::size_t offset, std::size_t floats) const {
-    return memory_.subspan(offset * static_cast<std::size_t>(batch_), floats);
+  /// What the plan has at `offset` numbers of a record.
+  activations planned(std::size_t offset, std::size_t numbers) const {
+    return memory_.part(offset * static_cast<std::size_t>(batch_), numbers);
   }
-  std::span<const float> output_of(std::int32_t position) const;
-  std::span<float> output_gradient(std::size_t position) const;
+  activations output_of(std::int32_t position) const;
+  activations output_gradient(std::size_t position) const;
   bool learns(std::int32_t position) const;
   void pass_back(std::size_t position);
   void tell_final(const stage& s, const progress& tell);
@@ -75,8 +76,8 @@ private:
   std::optional<memory_plan> training_plan_, evaluation_plan_;
   const memory_plan* plan_ = nullptr; ///< of the current pass
   std::int64_t batch_ = 0;            ///< of the current pass
-  std::span<float> memory_;           ///< of the backend, laid out as the plan says
-  std::span<const float> records_;
+  activations memory_;                ///< laid out as the plan says
+  activations records_;
 };
 
 network::impl::impl(std::shared_ptr<const model> model, std::unique_ptr<engine::backend> backend)
@@ -237,11 +238,11 @@ void network::impl::begin(stage& s, std::span<const float> parameters, std::span
   for (const auto input : s.reads) s.inputs.push_back(output_of(input));
 }
 
-std::span<const float> network::impl::output_of(std::int32_t position) const {
+activations network::impl::output_of(std::int32_t position) const {
   return position == model_node::model_input ? records_ : stages_[static_cast<std::size_t>(position)].output;
 }
 
-std::span<float> network::impl::output_gradient(std::size_t position) const {
+activations network::impl::output_gradient(std::size_t position) const {
   return planned(plan_->output_gradient(position), stages_[position].output.size());
 }
 
@@ -251,15 +252,15 @@ bool network::impl::learns(std::int32_t position) const {
 
 /// The records with channels innermost, as the layers want them.
 result<void> network::impl::bring(const batch& batch) {
-  const auto there = backend_->bring(batch.records);
-  if (!there) return tl::unexpected(there.error());
-  records_ = *there;
-  if (permuted_floats() == 0) return {};
+  if (permuted_floats() == 0) {
+    const auto there = backend_->bring(batch.records);
+    if (!there) return tl::unexpected(there.error());
+    records_ = *there;
+    return {};
+  }
   const channel_extents in(model_->input_shape());
-  const auto permuted = planned(plan_->records(), batch.records.size());
-  backend_->transpose(batch.size, in.channels, in.pixels, records_, permuted);
-  records_ = permuted;
-  return {};
+  records_ = planned(plan_->records(), batch.records.size());
+  return backend_->bring_transposed(batch.size, in.channels, in.pixels, batch.records, records_);
 }
 
 result<void> network::impl::forward(std::span<const float> parameters, std::span<float> gradient,
@@ -280,7 +281,7 @@ result<void> network::impl::forward(std::span<const float> parameters, std::span
 
 /// Writes the metrics tensor (=) and, if asked, the gradient that backward() begins with.
 result<void> network::impl::loss(const batch& batch, bool with_gradient, std::span<float> metrics) {
-  const auto gradient = with_gradient ? output_gradient(stages_.size() - 1) : std::span<float>();
+  const auto gradient = with_gradient ? output_gradient(stages_.size() - 1) : activations{};
   return backend_->loss(outputs(), batch, gradient, metrics);
 }
 
@@ -306,7 +307,7 @@ void network::impl::tell_final(const stage& s, const progress& tell) {
 /// several readers, their parts are added from the last reader to the first.
 void network::impl::pass_back(std::size_t position) {
   auto& s = stages_[position];
-  std::vector<std::span<float>> parts(s.inputs.size());
+  std::vector<activations> parts(s.inputs.size());
   for (std::size_t i = 0; i < parts.size(); ++i)
     if (learns(s.reads[i])) parts[i] = planned(plan_->part(position, i), s.inputs[i].size());
   s.compute->backward(s.now, s.inputs, s.output, output_gradient(position), parts);

@@ -95,8 +95,8 @@ public:
 
   void add(computer_vector& into, computer_vector& other, std::size_t begin, std::size_t end) override {
     float* const sum = floats_of(into).data() + begin;
-    device_->run(
-        lane_, cuda::add{sum, floats_of(other).data() + begin, sum, static_cast<std::int64_t>(end - begin)});
+    device_->run(lane_, cuda::add_floats{floats_of(other).data() + begin, sum,
+                                         static_cast<std::int64_t>(end - begin)});
   }
 
   result<void> copy(computer_vector& from, std::size_t begin, std::span<float> to) override {
@@ -141,7 +141,8 @@ private:
   memory_account account(std::size_t more) const {
     return {.vectors = parameters_.bytes() + vectors_.bytes() + more,
             .libraries = device_->library_bytes(),
-            .free = free_before_};
+            .free = free_before_,
+            .arithmetic = device_->arithmetic()};
   }
   /// An error of a pass, of memory with what the pass needs.
   result<void> explained(result<void> done, std::int64_t records, pass_kind kind) const {

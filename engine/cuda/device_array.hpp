@@ -1,6 +1,7 @@
 /// Memory of a device for the operations of one network.
 #pragma once
 
+#include "engine/activations.hpp"
 #include "kernels/cuda/device_api.hpp"
 
 #include <cstddef>
@@ -62,5 +63,28 @@ template <class Value>
 using device_array = grown_array<Value, array_place::device>;
 template <class Value>
 using pinned_array = grown_array<Value, array_place::host>;
+
+/// Activations of a device in memory that grows, as device_array.
+class activation_array {
+public:
+  explicit activation_array(kernels::cuda::device& on)
+      : number_bytes_{kernels::cuda::activation_bytes(on.arithmetic())}
+      , bytes_{on} {}
+
+  result<void> resize(std::size_t count) { return bytes_.resize(count * number_bytes_); }
+  void* data() const { return bytes_.data(); }
+  std::size_t bytes() const { return bytes_.bytes(); }
+  /// The first `count`, for which there is room.
+  activations first(std::size_t count) const { return {bytes_.data(), count, number_bytes_}; }
+
+private:
+  std::size_t number_bytes_;
+  device_array<std::byte> bytes_;
+};
+
+/// Whether activations of the device are less than floats.
+inline bool stores_less(const kernels::cuda::device& on) {
+  return kernels::cuda::activation_bytes(on.arithmetic()) < sizeof(float);
+}
 
 } // namespace dlrun::engine

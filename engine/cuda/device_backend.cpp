@@ -18,8 +18,11 @@ device_backend::device_backend(std::shared_ptr<const model> model, int threads, 
     , threads_{threads}
     , on_{on}
     , activations_{on}
+    , narrow_records_{on}
     , records_{on}
     , target_values_{on}
+    , wide_outputs_{on}
+    , wide_gradient_{on}
     , target_classes_{on}
     , loss_{on}
     , weights_{on}
@@ -29,7 +32,7 @@ device_backend::device_backend(std::shared_ptr<const model> model, int threads, 
   DLRUN_CHECK(threads >= 1, "a network needs a thread, not {}", threads);
 }
 
-std::unique_ptr<operation> device_backend::make_operation(const layer& layer, bool input_gradient) {
+std::unique_ptr<backend_operation> device_backend::make_operation(const layer& layer, bool input_gradient) {
   auto made = make_device_operation(on_, layer, host_, input_gradient);
   if (made.values != nullptr) values_.push_back(made.values);
   if (made.on_host) host_layers_.push_back(layer.name());
@@ -37,33 +40,44 @@ std::unique_ptr<operation> device_backend::make_operation(const layer& layer, bo
 }
 
 /// What saves the processor a way to memory saves a device nothing.
-std::unique_ptr<operation> device_backend::make_joined_operation(const layer&, std::span<const layer* const>,
-                                                                 bool) {
+std::unique_ptr<backend_operation>
+device_backend::make_joined_operation(const layer&, std::span<const layer* const>, bool) {
   return nullptr;
 }
 
-result<std::span<float>> device_backend::begin(std::size_t floats) {
+result<activations> device_backend::begin(std::size_t numbers) {
   use_threads(threads_);
   open_ = {};
   reached_.clear();
-  if (auto room = activations_.resize(floats); !room) return tl::unexpected(room.error());
-  return std::span{activations_.data(), floats};
+  if (auto room = activations_.resize(numbers); !room) return tl::unexpected(room.error());
+  return activations_.first(numbers);
 }
 
-result<std::span<const float>> device_backend::bring(std::span<const float> records) {
-  if (auto room = records_.resize(records.size()); !room) return tl::unexpected(room.error());
+result<void> device_backend::upload_records(std::span<const float> records) {
+  if (auto room = records_.resize(records.size()); !room) return room;
   on_.upload(lane::compute, records.data(), records_.data(), records.size_bytes());
-  return std::span<const float>{records_.data(), records.size()};
+  return {};
 }
 
-void device_backend::transpose(std::int64_t batch, std::int64_t rows, std::int64_t columns,
-                               std::span<const float> from, std::span<float> to) {
-  on_.run(lane::compute, cuda::transpose{batch, rows, columns, from.data(), to.data()});
-}
-
-void device_backend::add(std::span<const float> part, std::span<float> sum) {
+result<activations> device_backend::bring(std::span<const float> records) {
+  if (auto there = upload_records(records); !there) return tl::unexpected(there.error());
+  const auto count = records.size();
+  if (!stores_less(on_)) return activations{std::span<const float>{records_.data(), count}};
+  if (auto room = narrow_records_.resize(count); !room) return tl::unexpected(room.error());
   on_.run(lane::compute,
-          cuda::add{sum.data(), part.data(), sum.data(), static_cast<std::int64_t>(sum.size())});
+          cuda::narrow{records_.data(), narrow_records_.data(), static_cast<std::int64_t>(count)});
+  return narrow_records_.first(count);
+}
+
+result<void> device_backend::bring_transposed(std::int64_t batch, std::int64_t rows, std::int64_t columns,
+                                              std::span<const float> records, activations to) {
+  if (auto there = upload_records(records); !there) return there;
+  on_.run(lane::compute, cuda::transpose_narrowing{batch, rows, columns, records_.data(), to.data()});
+  return {};
+}
+
+void device_backend::add(activations part, activations sum) {
+  on_.run(lane::compute, cuda::add{sum.data(), part.data(), sum.data(), number_count(sum)});
 }
 
 void device_backend::clear(std::span<float> floats) {
@@ -103,12 +117,28 @@ result<const double*> device_backend::on_device(const std::vector<double>& weigh
   return weights_.data();
 }
 
-result<void> device_backend::run_loss(std::span<const float> outputs, const batch& batch, float* gradient) {
-  const auto rows = batch.size, width = static_cast<std::int64_t>(outputs.size()) / batch.size;
+/// The outputs as floats.
+result<const float*> device_backend::wide_outputs(activations outputs) {
+  if (!stores_less(on_)) return outputs.floats().data();
+  if (auto room = wide_outputs_.resize(outputs.size()); !room) return tl::unexpected(room.error());
+  on_.run(lane::compute, cuda::widen{outputs.data(), wide_outputs_.data(), number_count(outputs)});
+  return wide_outputs_.data();
+}
+
+/// Where the loss writes its gradient as floats; null where there is none.
+result<float*> device_backend::wide_gradient(activations gradient) {
+  if (gradient.empty() || !stores_less(on_)) return gradient.floats().data();
+  if (auto room = wide_gradient_.resize(gradient.size()); !room) return tl::unexpected(room.error());
+  return wide_gradient_.data();
+}
+
+result<void> device_backend::run_loss(const float* outputs, std::int64_t width, const batch& batch,
+                                      float* gradient) {
+  const auto rows = batch.size;
   if (const auto* const entropy = std::get_if<cross_entropy_description>(&what_loss_)) {
     const auto weight = on_device(entropy->weight);
     if (!weight) return tl::unexpected(weight.error());
-    on_.run(lane::compute, cuda::cross_entropy{rows, width, entropy->label_smoothing, *weight, outputs.data(),
+    on_.run(lane::compute, cuda::cross_entropy{rows, width, entropy->label_smoothing, *weight, outputs,
                                                target_classes_.data(), loss_.data(), gradient});
     return {};
   }
@@ -116,25 +146,32 @@ result<void> device_backend::run_loss(std::span<const float> outputs, const batc
   const auto weight = on_device(distance.pos_weight);
   if (!weight) return tl::unexpected(weight.error());
   on_.run(lane::compute, cuda::distance{distance.kind, rows, width, distance.delta, *weight,
-                                        static_cast<std::int64_t>(distance.pos_weight.size()), outputs.data(),
+                                        static_cast<std::int64_t>(distance.pos_weight.size()), outputs,
                                         target_values_.data(), loss_.data(), gradient});
   return {};
 }
 
-result<void> device_backend::loss(std::span<const float> outputs, const batch& batch,
-                                  std::span<float> gradient, std::span<float> metrics) {
+result<void> device_backend::loss(activations outputs, const batch& batch, activations gradient,
+                                  std::span<float> metrics) {
   if (auto room = make_room(outputs.size()); !room) return room;
   if (auto there = bring_targets(batch); !there) return there;
-  if (auto done = run_loss(outputs, batch, gradient.data()); !done) return done;
+  const auto scores = wide_outputs(outputs);
+  if (!scores) return tl::unexpected(scores.error());
+  const auto slopes = wide_gradient(gradient);
+  if (!slopes) return tl::unexpected(slopes.error());
+  const auto width = number_count(outputs) / batch.size;
+  if (auto done = run_loss(*scores, width, batch, *slopes); !done) return done;
   on_.record(lane::compute, *outputs_there_);
   on_.wait(lane::side, *outputs_there_);
-  on_.download(lane::side, outputs.data(), told_outputs_.data(), outputs.size_bytes());
+  on_.download(lane::side, *scores, told_outputs_.data(), outputs.size() * sizeof(float));
   on_.download(lane::side, loss_.data(), told_loss_.data(), sizeof(double));
   open_ = {&batch, outputs.size(), metrics, !gradient.empty()};
   if (gradient.empty()) return {};
   // The gradient of the outputs may take their place, and the way back writes over it.
   on_.record(lane::side, *side_done_);
   on_.wait(lane::compute, *side_done_);
+  if (stores_less(on_))
+    on_.run(lane::compute, cuda::narrow{*slopes, gradient.data(), number_count(gradient)});
   return {};
 }
 
@@ -162,8 +199,10 @@ result<void> device_backend::check_values() {
   return {};
 }
 
-result<void> device_backend::fetch(std::span<const float> from, std::span<float> to) {
-  on_.download(lane::compute, from.data(), to.data(), to.size_bytes());
+result<void> device_backend::fetch(activations from, std::span<float> to) {
+  const auto floats = wide_outputs(from);
+  if (!floats) return tl::unexpected(floats.error());
+  on_.download(lane::compute, *floats, to.data(), to.size_bytes());
   return {};
 }
 

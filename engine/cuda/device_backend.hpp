@@ -20,18 +20,19 @@ public:
   /// `threads`: OpenMP threads of what the host computes. The device outlives the backend.
   device_backend(std::shared_ptr<const model> model, int threads, kernels::cuda::device& on);
 
-  std::unique_ptr<operation> make_operation(const layer& layer, bool input_gradient) override;
-  std::unique_ptr<operation> make_joined_operation(const layer& last, std::span<const layer* const> before,
-                                                   bool input_gradient) override;
-  result<std::span<float>> begin(std::size_t floats) override;
-  result<std::span<const float>> bring(std::span<const float> records) override;
-  void transpose(std::int64_t batch, std::int64_t rows, std::int64_t columns, std::span<const float> from,
-                 std::span<float> to) override;
-  void add(std::span<const float> part, std::span<float> sum) override;
+  std::unique_ptr<backend_operation> make_operation(const layer& layer, bool input_gradient) override;
+  std::unique_ptr<backend_operation> make_joined_operation(const layer& last,
+                                                           std::span<const layer* const> before,
+                                                           bool input_gradient) override;
+  result<activations> begin(std::size_t numbers) override;
+  result<activations> bring(std::span<const float> records) override;
+  result<void> bring_transposed(std::int64_t batch, std::int64_t rows, std::int64_t columns,
+                                std::span<const float> records, activations to) override;
+  void add(activations part, activations sum) override;
   void clear(std::span<float> floats) override;
-  result<void> loss(std::span<const float> outputs, const batch& batch, std::span<float> gradient,
+  result<void> loss(activations outputs, const batch& batch, activations gradient,
                     std::span<float> metrics) override;
-  result<void> fetch(std::span<const float> from, std::span<float> to) override;
+  result<void> fetch(activations from, std::span<float> to) override;
   void reached(std::uint64_t first_final, const progress& tell) override;
   /// While `tell` runs, what has been told of is done, and the lane `side` is free for copies of
   /// it.
@@ -52,9 +53,12 @@ private:
     bool on_device = false; ///< where the metrics go
   };
 
+  result<void> upload_records(std::span<const float> records);
   result<void> make_room(std::size_t outputs);
   result<void> bring_targets(const batch& batch);
-  result<void> run_loss(std::span<const float> outputs, const batch& batch, float* gradient);
+  result<const float*> wide_outputs(activations outputs);
+  result<float*> wide_gradient(activations gradient);
+  result<void> run_loss(const float* outputs, std::int64_t width, const batch& batch, float* gradient);
   result<const double*> on_device(const std::vector<double>& weights);
   result<void> write_metrics();
   result<void> check_values();
@@ -68,7 +72,9 @@ private:
   kernels::cpu::onednn host_;
   std::vector<value_check*> values_; ///< of operations, which the network owns
   std::vector<std::string> host_layers_;
-  device_array<float> activations_, records_, target_values_;
+  activation_array activations_, narrow_records_;
+  device_array<float> records_, target_values_;
+  device_array<float> wide_outputs_, wide_gradient_; ///< of the loss, where activations are no floats
   device_array<std::int32_t> target_classes_;
   device_array<double> loss_, weights_;
   pinned_array<double> told_loss_;

@@ -1,15 +1,13 @@
-/// Layers at work on a device: operations whose spans are memory of the device.
+/// Layers at work on a device: operations whose activations are memory of the device.
 #pragma once
 
+#include "engine/backend.hpp"
 #include "engine/layer.hpp"
 #include "kernels/cuda/device_api.hpp"
 
 #include <cstdint>
 #include <dlrun/error.hpp>
-#include <dlrun/operation.hpp>
 #include <memory>
-#include <span>
-#include <vector>
 
 namespace dlrun::engine {
 
@@ -29,7 +27,7 @@ public:
 
 /// An operation, and what has to be looked at after each of its forward() (part of it, or null).
 struct device_operation {
-  std::unique_ptr<operation> compute;
+  std::unique_ptr<backend_operation> compute;
   value_check* values = nullptr;
   bool on_host = false; ///< it computes on the processor, between two copies
 };
@@ -39,10 +37,8 @@ struct device_operation {
 device_operation make_device_operation(kernels::cuda::device& device, const layer& layer,
                                        kernels::cpu::onednn& host, bool input_gradient);
 
-/// How many floats a step is about.
-inline std::int64_t float_count(std::span<const float> floats) {
-  return static_cast<std::int64_t>(floats.size());
-}
+/// How many numbers a step is about.
+inline std::int64_t number_count(activations numbers) { return static_cast<std::int64_t>(numbers.size()); }
 
 // ---- the parts of that, one file each
 

@@ -14,11 +14,11 @@ struct device_order : channel_extents {
   using channel_extents::channel_extents;
 
   /// `to` = `from`, of `batch` records, with channels first. Disjoint.
-  void to_first(kernels::cuda::device& on, std::int64_t batch, const float* from, float* to) const {
+  void to_first(kernels::cuda::device& on, std::int64_t batch, const void* from, void* to) const {
     on.run(kernels::cuda::lane::compute, kernels::cuda::transpose{batch, pixels, channels, from, to});
   }
   /// And back.
-  void to_last(kernels::cuda::device& on, std::int64_t batch, const float* from, float* to) const {
+  void to_last(kernels::cuda::device& on, std::int64_t batch, const void* from, void* to) const {
     on.run(kernels::cuda::lane::compute, kernels::cuda::transpose{batch, channels, pixels, from, to});
   }
 };

@@ -23,14 +23,15 @@ public:
   using listener = std::function<void(const kernels::cuda::step&)>;
 
   /// `heard` may be null.
-  explicit dry_device(listener heard = nullptr)
-      : heard_{std::move(heard)} {}
+  explicit dry_device(kernels::cuda::precision arithmetic, listener heard = nullptr)
+      : arithmetic_{arithmetic}
+      , heard_{std::move(heard)} {}
 
   /// Of the device, that are allocated now.
   std::size_t bytes() const { return bytes_; }
 
   kernels::cuda::device_properties properties() const override;
-  kernels::cuda::precision arithmetic() const override { return kernels::cuda::precision::fp32; }
+  kernels::cuda::precision arithmetic() const override { return arithmetic_; }
   std::size_t free_bytes() const override;
   std::size_t library_bytes() const override { return 0; }
   result<void*> allocate(std::size_t bytes) override;
@@ -47,6 +48,7 @@ public:
   result<void> finish(lane) override { return {}; }
 
 private:
+  kernels::cuda::precision arithmetic_;
   listener heard_;
   std::uintptr_t next_ = std::uintptr_t{1} << 40; ///< where nothing is
   std::map<void*, std::size_t> memory_;

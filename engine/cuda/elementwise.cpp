@@ -10,23 +10,21 @@ namespace {
 namespace cuda = kernels::cuda;
 using cuda::lane;
 
-class relu_operation final : public operation {
+class relu_operation final : public backend_operation {
 public:
   explicit relu_operation(cuda::device& on)
       : on_{on} {}
 
-  result<void> forward(const pass&, std::span<const std::span<const float>> inputs,
-                       std::span<float> output) override {
-    on_.run(lane::compute, cuda::relu_forward{inputs[0].data(), output.data(), float_count(output)});
+  result<void> forward(const pass&, std::span<const activations> inputs, activations output) override {
+    on_.run(lane::compute, cuda::relu_forward{inputs[0].data(), output.data(), number_count(output)});
     return {};
   }
 
-  void backward(const pass&, std::span<const std::span<const float>>, std::span<const float> output,
-                std::span<const float> output_gradient,
-                std::span<const std::span<float>> input_gradients) override {
+  void backward(const pass&, std::span<const activations>, activations output, activations output_gradient,
+                std::span<const activations> input_gradients) override {
     if (!input_gradients[0].empty())
       on_.run(lane::compute, cuda::relu_backward{output.data(), output_gradient.data(),
-                                                 input_gradients[0].data(), float_count(output)});
+                                                 input_gradients[0].data(), number_count(output)});
   }
 
   memory_use memory() const override { return {.inputs_on_way_back = false, .in_place = true}; }
@@ -35,26 +33,24 @@ private:
   cuda::device& on_;
 };
 
-class activation_operation final : public operation {
+class activation_operation final : public backend_operation {
 public:
   activation_operation(cuda::device& on, const activation_description& what)
       : on_{on}
       , what_{what} {}
 
-  result<void> forward(const pass&, std::span<const std::span<const float>> inputs,
-                       std::span<float> output) override {
+  result<void> forward(const pass&, std::span<const activations> inputs, activations output) override {
     on_.run(lane::compute, cuda::activate_forward{what_.kind, what_.slope, inputs[0].data(), output.data(),
-                                                  float_count(output)});
+                                                  number_count(output)});
     return {};
   }
 
-  void backward(const pass&, std::span<const std::span<const float>> inputs, std::span<const float> output,
-                std::span<const float> output_gradient,
-                std::span<const std::span<float>> input_gradients) override {
+  void backward(const pass&, std::span<const activations> inputs, activations output,
+                activations output_gradient, std::span<const activations> input_gradients) override {
     if (!input_gradients[0].empty())
       on_.run(lane::compute, cuda::activate_backward{what_.kind, what_.slope, inputs[0].data(), output.data(),
                                                      output_gradient.data(), input_gradients[0].data(),
-                                                     float_count(output)});
+                                                     number_count(output)});
   }
 
   memory_use memory() const override {
@@ -67,24 +63,22 @@ private:
   activation_description what_;
 };
 
-class dropout_operation final : public operation {
+class dropout_operation final : public backend_operation {
 public:
   dropout_operation(cuda::device& on, const dropout_description& what)
       : on_{on}
       , what_{what} {}
 
-  result<void> forward(const pass& now, std::span<const std::span<const float>> inputs,
-                       std::span<float> output) override {
+  result<void> forward(const pass& now, std::span<const activations> inputs, activations output) override {
     if (now.training)
       mask(now, inputs[0], output);
     else if (output.data() != inputs[0].data())
-      on_.run(lane::compute, cuda::copy{inputs[0].data(), output.data(), float_count(output)});
+      on_.run(lane::compute, cuda::copy_activations{inputs[0].data(), output.data(), number_count(output)});
     return {};
   }
 
-  void backward(const pass& now, std::span<const std::span<const float>>, std::span<const float>,
-                std::span<const float> output_gradient,
-                std::span<const std::span<float>> input_gradients) override {
+  void backward(const pass& now, std::span<const activations>, activations, activations output_gradient,
+                std::span<const activations> input_gradients) override {
     if (!input_gradients[0].empty()) mask(now, output_gradient, input_gradients[0]);
   }
 
@@ -94,33 +88,32 @@ public:
 
 private:
   /// That of (seed, step, slot, layer), drawn anew: cheaper than keeping it.
-  void mask(const pass& now, std::span<const float> from, std::span<float> to) {
+  void mask(const pass& now, activations from, activations to) {
     on_.run(lane::compute, cuda::dropout{now.random(random_purpose::dropout), what_.p, what_.scale,
-                                         from.data(), to.data(), float_count(to)});
+                                         from.data(), to.data(), number_count(to)});
   }
 
   cuda::device& on_;
   dropout_description what_;
 };
 
-class add_operation final : public operation {
+class add_operation final : public backend_operation {
 public:
   explicit add_operation(cuda::device& on)
       : on_{on} {}
 
-  result<void> forward(const pass&, std::span<const std::span<const float>> inputs,
-                       std::span<float> output) override {
+  result<void> forward(const pass&, std::span<const activations> inputs, activations output) override {
     add(inputs[0], inputs[1], output);
     for (const auto input : inputs.subspan(2)) add(output, input, output);
     return {};
   }
 
-  void backward(const pass&, std::span<const std::span<const float>>, std::span<const float>,
-                std::span<const float> output_gradient,
-                std::span<const std::span<float>> input_gradients) override {
+  void backward(const pass&, std::span<const activations>, activations, activations output_gradient,
+                std::span<const activations> input_gradients) override {
     for (const auto gradient : input_gradients)
       if (!gradient.empty() && gradient.data() != output_gradient.data())
-        on_.run(lane::compute, cuda::copy{output_gradient.data(), gradient.data(), float_count(gradient)});
+        on_.run(lane::compute,
+                cuda::copy_activations{output_gradient.data(), gradient.data(), number_count(gradient)});
   }
 
   memory_use memory() const override {
@@ -128,32 +121,31 @@ public:
   }
 
 private:
-  void add(std::span<const float> a, std::span<const float> b, std::span<float> to) {
-    on_.run(lane::compute, cuda::add{a.data(), b.data(), to.data(), float_count(to)});
+  void add(activations a, activations b, activations to) {
+    on_.run(lane::compute, cuda::add{a.data(), b.data(), to.data(), number_count(to)});
   }
 
   cuda::device& on_;
 };
 
-class multiply_operation final : public operation {
+class multiply_operation final : public backend_operation {
 public:
   explicit multiply_operation(cuda::device& on)
       : on_{on} {}
 
-  result<void> forward(const pass&, std::span<const std::span<const float>> inputs,
-                       std::span<float> output) override {
+  result<void> forward(const pass&, std::span<const activations> inputs, activations output) override {
     multiply(inputs[0], inputs[1], output);
     for (const auto input : inputs.subspan(2)) multiply(output, input, output);
     return {};
   }
 
-  void backward(const pass&, std::span<const std::span<const float>> inputs, std::span<const float>,
-                std::span<const float> output_gradient,
-                std::span<const std::span<float>> input_gradients) override {
+  void backward(const pass&, std::span<const activations> inputs, activations, activations output_gradient,
+                std::span<const activations> input_gradients) override {
     for (std::size_t i = 0; i < inputs.size(); ++i) {
       const auto gradient = input_gradients[i];
       if (gradient.empty()) continue;
-      on_.run(lane::compute, cuda::copy{output_gradient.data(), gradient.data(), float_count(gradient)});
+      on_.run(lane::compute,
+              cuda::copy_activations{output_gradient.data(), gradient.data(), number_count(gradient)});
       for (std::size_t other = 0; other < inputs.size(); ++other)
         if (other != i) multiply(gradient, inputs[other], gradient);
     }
@@ -162,8 +154,8 @@ public:
   memory_use memory() const override { return {.output_on_way_back = false}; }
 
 private:
-  void multiply(std::span<const float> a, std::span<const float> b, std::span<float> to) {
-    on_.run(lane::compute, cuda::multiply{a.data(), b.data(), to.data(), float_count(to)});
+  void multiply(activations a, activations b, activations to) {
+    on_.run(lane::compute, cuda::multiply{a.data(), b.data(), to.data(), number_count(to)});
   }
 
   cuda::device& on_;

@@ -11,7 +11,7 @@ namespace cuda = kernels::cuda;
 using cuda::lane;
 
 /// The device cannot refuse a value: it takes row 0 for it, and tells where the first one is.
-class embedding_operation final : public operation, public value_check {
+class embedding_operation final : public backend_operation, public value_check {
 public:
   embedding_operation(cuda::device& on, const embedding_description& what, const layer& layer)
       : on_{on}
@@ -24,30 +24,28 @@ public:
       , first_bad_{on}
       , told_{on} {}
 
-  result<void> forward(const pass& now, std::span<const std::span<const float>> inputs,
-                       std::span<float> output) override {
+  result<void> forward(const pass& now, std::span<const activations> inputs, activations output) override {
     const auto values = inputs[0];
     if (auto room = make_room(values.size(), !now.gradients.empty()); !room) return room;
     const auto count = static_cast<std::int64_t>(values.size());
-    on_.run(lane::compute, cuda::copy{values.data(), values_.data(), count});
+    on_.run(lane::compute, cuda::widen{values.data(), values_.data(), count});
     on_.upload(lane::compute, &no_place, first_bad_.data(), sizeof(no_place));
     on_.run(lane::compute,
             cuda::read_indices{values_.data(), count, what_.rows, indices_.data(), first_bad_.data()});
     on_.download(lane::compute, first_bad_.data(), told_.data(), sizeof(no_place));
     on_.run(lane::compute, cuda::embedding_forward{geometry_, now.batch, indices_.data(),
-                                                   now.tensors[0].data(), output.data()});
+                                                   now.tensors[0].data(), output.floats().data()});
     return {};
   }
 
   /// An index has no slope: what computed it, if anything did, learns nothing from here.
-  void backward(const pass& now, std::span<const std::span<const float>>, std::span<const float>,
-                std::span<const float> output_gradient,
-                std::span<const std::span<float>> input_gradients) override {
-    on_.run(lane::compute,
-            cuda::embedding_backward{geometry_, now.batch, what_.rows, indices_.data(),
-                                     output_gradient.data(), places_.data(), now.gradients[0].data()});
+  void backward(const pass& now, std::span<const activations>, activations, activations output_gradient,
+                std::span<const activations> input_gradients) override {
+    on_.run(lane::compute, cuda::embedding_backward{geometry_, now.batch, what_.rows, indices_.data(),
+                                                    output_gradient.floats().data(), places_.data(),
+                                                    now.gradients[0].data()});
     const auto gradient = input_gradients[0];
-    on_.run(lane::compute, cuda::fill{gradient.data(), static_cast<std::int64_t>(gradient.size()), 0.0F});
+    on_.run(lane::compute, cuda::clear_activations{gradient.data(), number_count(gradient)});
   }
 
   result<void> check() override {

@@ -12,16 +12,22 @@ using cuda::lane;
 
 /// Computes on the processor what the device does not know: what it reads is copied to the host,
 /// what it writes back to the device.
-class host_operation final : public operation {
+class host_operation final : public backend_operation {
 public:
   host_operation(cuda::device& on, std::unique_ptr<operation> inner)
       : on_{on}
-      , inner_{std::move(inner)} {}
+      , inner_{std::move(inner)}
+      , between_{on} {}
 
-  result<void> forward(const pass& now, std::span<const std::span<const float>> inputs,
-                       std::span<float> output) override {
-    bring(inputs, inputs_, input_views_);
-    bring(now.tensors, tensors_, tensor_views_);
+  result<void> forward(const pass& now, std::span<const activations> inputs, activations output) override {
+    if (auto room = make_room(inputs, output); !room) return room;
+    inputs_.resize(inputs.size());
+    input_views_.clear();
+    for (std::size_t i = 0; i < inputs.size(); ++i) input_views_.emplace_back(bring(inputs[i], inputs_[i]));
+    tensors_.resize(now.tensors.size());
+    tensor_views_.clear();
+    for (std::size_t i = 0; i < tensors_.size(); ++i)
+      tensor_views_.emplace_back(bring_floats(now.tensors[i], tensors_[i]));
     gradients_.resize(now.gradients.size());
     gradient_views_.clear();
     for (std::size_t i = 0; i < gradients_.size(); ++i) {
@@ -36,12 +42,9 @@ public:
   }
 
   /// When the device fails here, the end of the pass says so.
-  void backward(const pass& now, std::span<const std::span<const float>>, std::span<const float>,
-                std::span<const float> output_gradient,
-                std::span<const std::span<float>> input_gradients) override {
-    output_gradient_.resize(output_gradient.size());
-    on_.download(lane::compute, output_gradient.data(), output_gradient_.data(),
-                 output_gradient.size_bytes());
+  void backward(const pass& now, std::span<const activations>, activations, activations output_gradient,
+                std::span<const activations> input_gradients) override {
+    bring(output_gradient, output_gradient_);
     if (!on_.finish(lane::compute)) return;
     input_gradients_.resize(input_gradients.size());
     std::vector<std::span<float>> wanted;
@@ -51,25 +54,36 @@ public:
     }
     inner_->backward(on_host(now), input_views_, output_, output_gradient_, wanted);
     for (std::size_t i = 0; i < wanted.size(); ++i) send(wanted[i], input_gradients[i]);
-    for (std::size_t i = 0; i < gradients_.size(); ++i) send(gradients_[i], now.gradients[i]);
+    for (std::size_t i = 0; i < gradients_.size(); ++i)
+      on_.upload(lane::compute, gradients_[i].data(), now.gradients[i].data(), now.gradients[i].size_bytes());
   }
 
   /// The host keeps its own of all.
   memory_use memory() const override { return {.inputs_on_way_back = false, .output_on_way_back = false}; }
 
 private:
-  void bring(std::span<const std::span<const float>> from, std::vector<std::vector<float>>& to,
-             std::vector<std::span<const float>>& views) {
-    to.resize(from.size());
-    views.clear();
-    for (std::size_t i = 0; i < from.size(); ++i) {
-      to[i].resize(from[i].size());
-      on_.download(lane::compute, from[i].data(), to[i].data(), from[i].size_bytes());
-      views.emplace_back(to[i]);
-    }
+  /// For activations as floats, one after another, where they are not floats.
+  result<void> make_room(std::span<const activations> inputs, activations output) {
+    if (!stores_less(on_)) return {};
+    std::size_t largest = output.size();
+    for (const auto& input : inputs) largest = std::max(largest, input.size());
+    return between_.resize(largest);
   }
-  void send(std::span<const float> from, std::span<float> to) {
-    if (!from.empty()) on_.upload(lane::compute, from.data(), to.data(), from.size_bytes());
+  std::span<const float> bring_floats(std::span<const float> from, std::vector<float>& to) {
+    to.resize(from.size());
+    on_.download(lane::compute, from.data(), to.data(), from.size_bytes());
+    return to;
+  }
+  std::span<const float> bring(activations from, std::vector<float>& to) {
+    if (!stores_less(on_)) return bring_floats(from.floats(), to);
+    on_.run(lane::compute, cuda::widen{from.data(), between_.data(), number_count(from)});
+    return bring_floats({between_.data(), from.size()}, to);
+  }
+  void send(std::span<const float> from, activations to) {
+    if (from.empty()) return;
+    const bool narrows = stores_less(on_);
+    on_.upload(lane::compute, from.data(), narrows ? between_.data() : to.data(), from.size_bytes());
+    if (narrows) on_.run(lane::compute, cuda::narrow{between_.data(), to.data(), number_count(to)});
   }
   pass on_host(const pass& now) const {
     pass here = now;
@@ -80,6 +94,7 @@ private:
 
   cuda::device& on_;
   std::unique_ptr<operation> inner_;
+  device_array<float> between_;
   std::vector<std::vector<float>> inputs_, tensors_, gradients_, input_gradients_;
   std::vector<float> output_, output_gradient_;
   std::vector<std::span<const float>> input_views_, tensor_views_;

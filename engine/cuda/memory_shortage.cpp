@@ -14,11 +14,11 @@ std::string mib(std::size_t bytes) {
 }
 
 /// The layer that gives most for a record, and how much.
-std::string largest_output(const model& of, std::int64_t records) {
-  const auto floats = [](const model_node& node) { return *element_count(node.layer->output_shape()); };
-  const auto& largest = *std::ranges::max_element(of.nodes(), {}, floats);
+std::string largest_output(const model& of, std::int64_t records, kernels::cuda::precision arithmetic) {
+  const auto numbers = [](const model_node& node) { return *element_count(node.layer->output_shape()); };
+  const auto& largest = *std::ranges::max_element(of.nodes(), {}, numbers);
   return fmt::format("{} of layer '{}'",
-                     mib(static_cast<std::size_t>(floats(largest) * records) * sizeof(float)),
+                     mib(static_cast<std::size_t>(numbers(largest) * records) * activation_bytes(arithmetic)),
                      largest.layer->name());
 }
 
@@ -26,8 +26,9 @@ std::string largest_output(const model& of, std::int64_t records) {
 std::string way_out(const memory_account& account, const std::shared_ptr<const model>& model,
                     std::int64_t records, pass_kind kind) {
   const auto taken = account.vectors + account.libraries;
-  const auto fit =
-      taken < account.free ? records_that_fit(model, account.free - taken, records, kind) : std::int64_t{0};
+  const auto fit = taken < account.free
+                       ? records_that_fit(model, account.free - taken, records, kind, account.arithmetic)
+                       : std::int64_t{0};
   if (fit == 0) return fmt::format("no microbatch fits: {}", without_fit);
   return fmt::format("{} records would fit: set train.microbatch_size: {}", fit, fit);
 }
@@ -36,14 +37,15 @@ std::string way_out(const memory_account& account, const std::shared_ptr<const m
 
 error explain_pass(const error& why, const memory_account& account, const std::shared_ptr<const model>& model,
                    std::int64_t records, pass_kind kind) {
-  const auto pass = memory_of_pass(model, records, kind);
+  const auto pass = memory_of_pass(model, records, kind, account.arithmetic);
   if (!pass) return why;
   const auto sum = account.vectors + account.libraries + pass->sum();
   const auto told = fmt::format(
       "{}. A microbatch of {} records needs {} of the GPU's memory: {} for parameters and gradients, {} for "
       "activations (the largest: {}), {} for what layers keep, {} for libraries to compute in; {} were free",
       why.message, records, mib(sum), mib(account.vectors), mib(pass->activations),
-      largest_output(*model, records), mib(pass->layers), mib(account.libraries), mib(account.free));
+      largest_output(*model, records, account.arithmetic), mib(pass->layers), mib(account.libraries),
+      mib(account.free));
   if (sum <= account.free)
     return {why.code,
             fmt::format("{} when this worker began, and others have taken of that: {}", told, without_fit)};

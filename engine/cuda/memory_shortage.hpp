@@ -10,11 +10,12 @@
 
 namespace dlrun::engine {
 
-/// Bytes of a device that are taken beside those of a pass, and that were there.
+/// A device: the bytes of it that are taken beside those of a pass, and that were there.
 struct memory_account {
   std::size_t vectors = 0;   ///< parameters, gradients and sums of gradients
   std::size_t libraries = 0; ///< what steps want to compute in
   std::size_t free = 0;      ///< before the first of all this
+  kernels::cuda::precision arithmetic = kernels::cuda::precision::fp32; ///< of the device
 };
 
 /// `why`, an error of memory in a pass over `records` records, with what it takes of which, and how

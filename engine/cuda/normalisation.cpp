@@ -18,7 +18,7 @@ float* affine_gradient(const pass& now, bool affine, std::size_t number) {
   return affine ? now.gradients[number].data() : nullptr;
 }
 
-class batch_norm_operation final : public operation {
+class batch_norm_operation final : public backend_operation {
 public:
   batch_norm_operation(cuda::device& on, const batch_norm_description& what, std::int64_t channels)
       : on_{on}
@@ -27,8 +27,7 @@ public:
       , mean_{on}
       , inverse_deviation_{on} {}
 
-  result<void> forward(const pass& now, std::span<const std::span<const float>> inputs,
-                       std::span<float> output) override {
+  result<void> forward(const pass& now, std::span<const activations> inputs, activations output) override {
     for (auto* const one : {&mean_, &inverse_deviation_})
       if (auto room = one->resize(static_cast<std::size_t>(channels_)); !room) return room;
     const std::size_t running = what_.affine ? 2 : 0;
@@ -49,9 +48,8 @@ public:
     return {};
   }
 
-  void backward(const pass& now, std::span<const std::span<const float>> inputs, std::span<const float>,
-                std::span<const float> output_gradient,
-                std::span<const std::span<float>> input_gradients) override {
+  void backward(const pass& now, std::span<const activations> inputs, activations,
+                activations output_gradient, std::span<const activations> input_gradients) override {
     on_.run(lane::compute,
             cuda::batch_norm_backward{rows(inputs[0]), channels_, mean_.data(), inverse_deviation_.data(),
                                       affine_tensor(now, what_.affine, 0), inputs[0].data(),
@@ -63,9 +61,7 @@ public:
 
 private:
   /// Values of each channel: one a record, or one a pixel.
-  std::int64_t rows(std::span<const float> input) const {
-    return static_cast<std::int64_t>(input.size()) / channels_;
-  }
+  std::int64_t rows(activations input) const { return static_cast<std::int64_t>(input.size()) / channels_; }
 
   cuda::device& on_;
   batch_norm_description what_;
@@ -84,7 +80,7 @@ public:
       , inverse_deviation_{on} {}
 
   /// Of `records` records of the geometry.
-  result<void> forward(const pass& now, std::int64_t records, const float* x, float* y) {
+  result<void> forward(const pass& now, std::int64_t records, const void* x, void* y) {
     for (auto* const one : {&mean_, &inverse_deviation_})
       if (auto room = one->resize(static_cast<std::size_t>(records * geometry_.groups)); !room) return room;
     on_.run(lane::compute, cuda::group_norm_forward{geometry_, records, x, affine_tensor(now, affine_, 0),
@@ -93,7 +89,7 @@ public:
     return {};
   }
   /// `dx` may be null.
-  void backward(const pass& now, std::int64_t records, const float* x, const float* dy, float* dx) {
+  void backward(const pass& now, std::int64_t records, const void* x, const void* dy, void* dx) {
     on_.run(lane::compute,
             cuda::group_norm_backward{geometry_, records, x, mean_.data(), inverse_deviation_.data(),
                                       affine_tensor(now, affine_, 0), dy, affine_gradient(now, affine_, 0),
@@ -107,19 +103,17 @@ private:
   device_array<float> mean_, inverse_deviation_;
 };
 
-class group_norm_operation final : public operation {
+class group_norm_operation final : public backend_operation {
 public:
   group_norm_operation(cuda::device& on, const group_norm_description& what)
       : passes_{on, what.geometry, what.affine} {}
 
-  result<void> forward(const pass& now, std::span<const std::span<const float>> inputs,
-                       std::span<float> output) override {
+  result<void> forward(const pass& now, std::span<const activations> inputs, activations output) override {
     return passes_.forward(now, now.batch, inputs[0].data(), output.data());
   }
 
-  void backward(const pass& now, std::span<const std::span<const float>> inputs, std::span<const float>,
-                std::span<const float> output_gradient,
-                std::span<const std::span<float>> input_gradients) override {
+  void backward(const pass& now, std::span<const activations> inputs, activations,
+                activations output_gradient, std::span<const activations> input_gradients) override {
     passes_.backward(now, now.batch, inputs[0].data(), output_gradient.data(), input_gradients[0].data());
   }
 
@@ -131,7 +125,7 @@ private:
 
 /// With channels first, the normalised dimensions are the innermost: a record is rows of `width`
 /// values, each with its own statistics, and the weights are those of a row.
-class layer_norm_operation final : public operation {
+class layer_norm_operation final : public backend_operation {
 public:
   layer_norm_operation(cuda::device& on, const layer_norm_description& what, const shape& record)
       : on_{on}
@@ -142,8 +136,7 @@ public:
       , gradient_{on}
       , result_{on} {}
 
-  result<void> forward(const pass& now, std::span<const std::span<const float>> inputs,
-                       std::span<float> output) override {
+  result<void> forward(const pass& now, std::span<const activations> inputs, activations output) override {
     if (order_.same()) return passes_.forward(now, now.batch * rows_, inputs[0].data(), output.data());
     for (auto* const one : {&input_, &gradient_, &result_})
       if (auto room = one->resize(output.size()); !room) return room;
@@ -154,10 +147,9 @@ public:
     return {};
   }
 
-  void backward(const pass& now, std::span<const std::span<const float>> inputs, std::span<const float>,
-                std::span<const float> output_gradient,
-                std::span<const std::span<float>> input_gradients) override {
-    float* const wanted = input_gradients[0].data();
+  void backward(const pass& now, std::span<const activations> inputs, activations,
+                activations output_gradient, std::span<const activations> input_gradients) override {
+    void* const wanted = input_gradients[0].data();
     if (order_.same())
       return passes_.backward(now, now.batch * rows_, inputs[0].data(), output_gradient.data(), wanted);
     order_.to_first(on_, now.batch, output_gradient.data(), gradient_.data());
@@ -175,24 +167,22 @@ private:
   device_order order_;
   std::int64_t rows_; ///< of a record
   group_passes passes_;
-  device_array<float> input_, gradient_, result_; ///< with channels first, where that differs
+  activation_array input_, gradient_, result_; ///< with channels first, where that differs
 };
 
-class softmax_operation final : public operation {
+class softmax_operation final : public backend_operation {
 public:
   softmax_operation(cuda::device& on, std::int64_t channels)
       : on_{on}
       , channels_{channels} {}
 
-  result<void> forward(const pass&, std::span<const std::span<const float>> inputs,
-                       std::span<float> output) override {
+  result<void> forward(const pass&, std::span<const activations> inputs, activations output) override {
     on_.run(lane::compute, cuda::softmax_forward{rows(output), channels_, inputs[0].data(), output.data()});
     return {};
   }
 
-  void backward(const pass&, std::span<const std::span<const float>>, std::span<const float> output,
-                std::span<const float> output_gradient,
-                std::span<const std::span<float>> input_gradients) override {
+  void backward(const pass&, std::span<const activations>, activations output, activations output_gradient,
+                std::span<const activations> input_gradients) override {
     if (!input_gradients[0].empty())
       on_.run(lane::compute, cuda::softmax_backward{rows(output), channels_, output.data(),
                                                     output_gradient.data(), input_gradients[0].data()});
@@ -201,9 +191,7 @@ public:
   memory_use memory() const override { return {.inputs_on_way_back = false, .in_place = true}; }
 
 private:
-  std::int64_t rows(std::span<const float> output) const {
-    return static_cast<std::int64_t>(output.size()) / channels_;
-  }
+  std::int64_t rows(activations output) const { return static_cast<std::int64_t>(output.size()) / channels_; }
 
   cuda::device& on_;
   std::int64_t channels_;

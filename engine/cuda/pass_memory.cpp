@@ -31,9 +31,9 @@ struct dry_targets {
 } // namespace
 
 result<pass_memory> memory_of_pass(const std::shared_ptr<const model>& model, std::int64_t records,
-                                   pass_kind kind) {
+                                   pass_kind kind, kernels::cuda::precision arithmetic) {
   DLRUN_CHECK(records >= 1, "a pass is over records, not {}", records);
-  dry_device device;
+  dry_device device{arithmetic};
   auto made = std::make_unique<device_backend>(model, 1, device);
   const auto& backend = *made;
   network dry{model, std::move(made)};
@@ -55,9 +55,9 @@ result<pass_memory> memory_of_pass(const std::shared_ptr<const model>& model, st
 }
 
 std::int64_t records_that_fit(const std::shared_ptr<const model>& model, std::size_t bytes,
-                              std::int64_t below, pass_kind kind) {
+                              std::int64_t below, pass_kind kind, kernels::cuda::precision arithmetic) {
   const auto fits = [&](std::int64_t records) {
-    const auto needs = memory_of_pass(model, records, kind);
+    const auto needs = memory_of_pass(model, records, kind, arithmetic);
     return needs && needs->sum() <= bytes;
   };
   const std::int64_t least = kind == pass_kind::forward ? 1 : model->min_batch();

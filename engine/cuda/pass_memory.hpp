@@ -2,6 +2,7 @@
 #pragma once
 
 #include "engine/model.hpp"
+#include "kernels/cuda/precision.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -21,15 +22,16 @@ struct pass_memory {
 /// Whether a pass goes back.
 enum class pass_kind : std::uint8_t { forward, forward_and_back };
 
-/// What a pass over `records` records (from 1) allocates: found by a pass on a dry_device. @returns
+/// What a pass over `records` records (from 1) allocates on a device of this precision: found by a
+/// pass on a dry_device. @returns
 /// bad_usage for a model of which the host computes layers, which have nothing to compute with
 /// then.
 result<pass_memory> memory_of_pass(const std::shared_ptr<const model>& model, std::int64_t records,
-                                   pass_kind kind);
+                                   pass_kind kind, kernels::cuda::precision arithmetic);
 
 /// The largest number of records, below `below`, of which a pass takes no more than `bytes`; 0
 /// where not even the least that the model takes do, or nothing is known.
 std::int64_t records_that_fit(const std::shared_ptr<const model>& model, std::size_t bytes,
-                              std::int64_t below, pass_kind kind);
+                              std::int64_t below, pass_kind kind, kernels::cuda::precision arithmetic);
 
 } // namespace dlrun::engine

@@ -9,24 +9,22 @@ namespace cuda = kernels::cuda;
 using cuda::lane;
 using kernels::cpu::axis_window;
 
-class max_pool_operation final : public operation {
+class max_pool_operation final : public backend_operation {
 public:
   max_pool_operation(cuda::device& on, const max_pool_description& what)
       : on_{on}
       , what_{what}
       , winner_{on} {}
 
-  result<void> forward(const pass& now, std::span<const std::span<const float>> inputs,
-                       std::span<float> output) override {
+  result<void> forward(const pass& now, std::span<const activations> inputs, activations output) override {
     if (auto room = winner_.resize(output.size()); !room) return room;
     on_.run(lane::compute, cuda::max_pool_forward{what_.geometry, now.batch, inputs[0].data(), output.data(),
                                                   winner_.data()});
     return {};
   }
 
-  void backward(const pass& now, std::span<const std::span<const float>>, std::span<const float>,
-                std::span<const float> output_gradient,
-                std::span<const std::span<float>> input_gradients) override {
+  void backward(const pass& now, std::span<const activations>, activations, activations output_gradient,
+                std::span<const activations> input_gradients) override {
     if (!input_gradients[0].empty())
       on_.run(lane::compute, cuda::max_pool_backward{what_.geometry, now.batch, winner_.data(),
                                                      output_gradient.data(), input_gradients[0].data()});
@@ -40,7 +38,7 @@ private:
   device_array<std::int32_t> winner_;
 };
 
-class average_pool_operation final : public operation {
+class average_pool_operation final : public backend_operation {
 public:
   average_pool_operation(cuda::device& on, const average_pool_description& what)
       : on_{on}
@@ -48,16 +46,14 @@ public:
       , rows_{on}
       , columns_{on} {}
 
-  result<void> forward(const pass& now, std::span<const std::span<const float>> inputs,
-                       std::span<float> output) override {
+  result<void> forward(const pass& now, std::span<const activations> inputs, activations output) override {
     if (auto there = bring_windows(); !there) return there;
     on_.run(lane::compute, cuda::average_pool_forward{windows(), now.batch, inputs[0].data(), output.data()});
     return {};
   }
 
-  void backward(const pass& now, std::span<const std::span<const float>>, std::span<const float>,
-                std::span<const float> output_gradient,
-                std::span<const std::span<float>> input_gradients) override {
+  void backward(const pass& now, std::span<const activations>, activations, activations output_gradient,
+                std::span<const activations> input_gradients) override {
     if (!input_gradients[0].empty())
       on_.run(lane::compute, cuda::average_pool_backward{windows(), now.batch, output_gradient.data(),
                                                          input_gradients[0].data()});

@@ -9,29 +9,29 @@ namespace cuda = kernels::cuda;
 using cuda::lane;
 using kernels::cpu::convolution_geometry;
 
-class linear_operation final : public operation {
+class linear_operation final : public backend_operation {
 public:
   linear_operation(cuda::device& on, const linear_description& what)
       : on_{on}
-      , what_{what} {}
+      , what_{what}
+      , narrow_weights_{on} {}
 
-  result<void> forward(const pass& now, std::span<const std::span<const float>> inputs,
-                       std::span<float> output) override {
+  result<void> forward(const pass& now, std::span<const activations> inputs, activations output) override {
+    if (auto there = bring_weights(now.tensors[0]); !there) return there;
     on_.run(lane::compute, cuda::product{.m = now.batch,
                                          .n = what_.out,
                                          .k = what_.in,
                                          .transpose_a = false,
                                          .transpose_b = true,
                                          .a = inputs[0].data(),
-                                         .b = now.tensors[0].data(),
+                                         .b = weights_,
                                          .row = what_.bias ? now.tensors[1].data() : nullptr,
                                          .c = output.data()});
     return {};
   }
 
-  void backward(const pass& now, std::span<const std::span<const float>> inputs, std::span<const float>,
-                std::span<const float> output_gradient,
-                std::span<const std::span<float>> input_gradients) override {
+  void backward(const pass& now, std::span<const activations> inputs, activations,
+                activations output_gradient, std::span<const activations> input_gradients) override {
     on_.run(lane::compute, cuda::product{.m = what_.out,
                                          .n = what_.in,
                                          .k = now.batch,
@@ -40,7 +40,8 @@ public:
                                          .a = output_gradient.data(),
                                          .b = inputs[0].data(),
                                          .row = nullptr,
-                                         .c = now.gradients[0].data()});
+                                         .c = now.gradients[0].data(),
+                                         .c_is_floats = true});
     if (what_.bias)
       on_.run(lane::compute,
               cuda::sum_columns{now.batch, what_.out, output_gradient.data(), now.gradients[1].data()});
@@ -51,7 +52,7 @@ public:
                                            .transpose_a = false,
                                            .transpose_b = false,
                                            .a = output_gradient.data(),
-                                           .b = now.tensors[0].data(),
+                                           .b = weights_,
                                            .row = nullptr,
                                            .c = input_gradients[0].data()});
   }
@@ -59,12 +60,25 @@ public:
   memory_use memory() const override { return {.output_on_way_back = false}; }
 
 private:
+  /// For the pass that begins: as activations are, since they are multiplied with those.
+  result<void> bring_weights(std::span<const float> weights) {
+    weights_ = weights.data();
+    if (!stores_less(on_)) return {};
+    if (auto room = narrow_weights_.resize(weights.size()); !room) return room;
+    on_.run(lane::compute,
+            cuda::narrow{weights.data(), narrow_weights_.data(), static_cast<std::int64_t>(weights.size())});
+    weights_ = narrow_weights_.data();
+    return {};
+  }
+
   cuda::device& on_;
   linear_description what_;
+  activation_array narrow_weights_;
+  const void* weights_ = nullptr; ///< of this pass
 };
 
-/// The passes of a convolution with weights as PyTorch has them, channels before the kernel; the
-/// device wants them innermost.
+/// The passes of a convolution with weights as PyTorch has them, floats with channels before the
+/// kernel; the device wants what activations are, channels innermost.
 class convolution_passes {
 public:
   convolution_passes(cuda::device& on, const convolution_geometry& geometry)
@@ -76,53 +90,59 @@ public:
   /// Of the pass that follows. `with_gradient`: backward_weights() will be asked for.
   result<void> begin(std::span<const float> weights, bool with_gradient) {
     w_ = weights.data();
-    if (!is_moved()) return {};
+    if (!is_moved() && !stores_less(on_)) return {};
     if (auto room = weights_.resize(weights.size()); !room) return room;
     if (with_gradient)
       if (auto room = gradient_.resize(weights.size()); !room) return room;
-    on_.run(lane::compute, cuda::transpose{geometry_.out_channels, geometry_.in_channels, taps(),
-                                           weights.data(), weights_.data()});
     w_ = weights_.data();
+    if (is_moved())
+      on_.run(lane::compute, cuda::transpose_narrowing{geometry_.out_channels, geometry_.in_channels, taps(),
+                                                       weights.data(), weights_.data()});
+    else
+      on_.run(lane::compute, cuda::narrow{weights.data(), weights_.data(), weight_count()});
     return {};
   }
-  void forward(std::int64_t batch, const float* x, float* y) {
+  void forward(std::int64_t batch, const void* x, void* y) {
     run(cuda::convolution::pass::forward, batch, x, w_, y);
   }
-  void backward_data(std::int64_t batch, const float* dy, float* dx) {
+  void backward_data(std::int64_t batch, const void* dy, void* dx) {
     run(cuda::convolution::pass::backward_data, batch, dx, w_, dy);
   }
-  void backward_weights(std::int64_t batch, const float* x, const float* dy, float* dw) {
-    if (!is_moved()) return run(cuda::convolution::pass::backward_weights, batch, x, dw, dy);
-    run(cuda::convolution::pass::backward_weights, batch, x, gradient_.data(), dy);
-    on_.run(lane::compute,
-            cuda::transpose{geometry_.out_channels, taps(), geometry_.in_channels, gradient_.data(), dw});
+  void backward_weights(std::int64_t batch, const void* x, const void* dy, float* dw) {
+    const auto which = cuda::convolution::pass::backward_weights;
+    if (!is_moved() && !stores_less(on_)) return run(which, batch, x, dw, dy);
+    run(which, batch, x, gradient_.data(), dy);
+    if (is_moved())
+      on_.run(lane::compute, cuda::transpose_widening{geometry_.out_channels, taps(), geometry_.in_channels,
+                                                      gradient_.data(), dw});
+    else
+      on_.run(lane::compute, cuda::widen{gradient_.data(), dw, weight_count()});
   }
 
 private:
   std::int64_t taps() const { return geometry_.kernel_height() * geometry_.kernel; }
+  std::int64_t weight_count() const { return geometry_.out_channels * geometry_.in_channels * taps(); }
   bool is_moved() const { return taps() > 1 && geometry_.in_channels > 1; }
   /// One of the three is written, which the caller may; the others are only read.
-  void run(cuda::convolution::pass which, std::int64_t batch, const float* x, const float* w,
-           const float* y) {
-    on_.run(lane::compute, cuda::convolution{which, geometry_, batch, const_cast<float*>(x),
-                                             const_cast<float*>(w), const_cast<float*>(y)});
+  void run(cuda::convolution::pass which, std::int64_t batch, const void* x, const void* w, const void* y) {
+    on_.run(lane::compute, cuda::convolution{which, geometry_, batch, const_cast<void*>(x),
+                                             const_cast<void*>(w), const_cast<void*>(y)});
   }
 
   cuda::device& on_;
   convolution_geometry geometry_;
-  const float* w_ = nullptr; ///< of this pass
-  device_array<float> weights_, gradient_;
+  const void* w_ = nullptr; ///< of this pass
+  activation_array weights_, gradient_;
 };
 
-class convolution_operation final : public operation {
+class convolution_operation final : public backend_operation {
 public:
   convolution_operation(cuda::device& on, const convolution_geometry& geometry)
       : on_{on}
       , geometry_{geometry}
       , passes_{on, geometry} {}
 
-  result<void> forward(const pass& now, std::span<const std::span<const float>> inputs,
-                       std::span<float> output) override {
+  result<void> forward(const pass& now, std::span<const activations> inputs, activations output) override {
     if (auto begun = passes_.begin(now.tensors[0], !now.gradients.empty()); !begun) return begun;
     passes_.forward(now.batch, inputs[0].data(), output.data());
     if (geometry_.bias)
@@ -131,9 +151,8 @@ public:
     return {};
   }
 
-  void backward(const pass& now, std::span<const std::span<const float>> inputs, std::span<const float>,
-                std::span<const float> output_gradient,
-                std::span<const std::span<float>> input_gradients) override {
+  void backward(const pass& now, std::span<const activations> inputs, activations,
+                activations output_gradient, std::span<const activations> input_gradients) override {
     passes_.backward_weights(now.batch, inputs[0].data(), output_gradient.data(), now.gradients[0].data());
     if (geometry_.bias)
       on_.run(lane::compute, cuda::sum_columns{pixels(now), geometry_.out_channels, output_gradient.data(),
@@ -155,15 +174,14 @@ private:
 };
 
 /// Its forward pass is the way back of the mirrored convolution, and the other way round.
-class transposed_convolution_operation final : public operation {
+class transposed_convolution_operation final : public backend_operation {
 public:
   transposed_convolution_operation(cuda::device& on, const transposed_convolution_description& what)
       : on_{on}
       , what_{what}
       , passes_{on, what.mirrored} {}
 
-  result<void> forward(const pass& now, std::span<const std::span<const float>> inputs,
-                       std::span<float> output) override {
+  result<void> forward(const pass& now, std::span<const activations> inputs, activations output) override {
     if (auto begun = passes_.begin(now.tensors[0], !now.gradients.empty()); !begun) return begun;
     passes_.backward_data(now.batch, inputs[0].data(), output.data());
     if (what_.bias)
@@ -172,9 +190,8 @@ public:
     return {};
   }
 
-  void backward(const pass& now, std::span<const std::span<const float>> inputs, std::span<const float>,
-                std::span<const float> output_gradient,
-                std::span<const std::span<float>> input_gradients) override {
+  void backward(const pass& now, std::span<const activations> inputs, activations,
+                activations output_gradient, std::span<const activations> input_gradients) override {
     passes_.backward_weights(now.batch, output_gradient.data(), inputs[0].data(), now.gradients[0].data());
     if (what_.bias)
       on_.run(lane::compute, cuda::sum_columns{pixels(now), what_.mirrored.in_channels,

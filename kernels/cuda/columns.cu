@@ -7,11 +7,14 @@
 namespace dlrun::kernels::cuda {
 namespace {
 
+template <class Number>
 __global__ void __launch_bounds__(lanes_max) sum_column_slices(sum_columns what, column_plan plan) {
   __shared__ double room[lanes_max];
   const own_column c(plan, what.rows, what.columns);
-  const double sum = c.sum(
-      room, [&](std::int64_t row) { return static_cast<double>(what.from[row * what.columns + c.number]); });
+  const auto* const from = static_cast<const Number*>(what.from);
+  const double sum = c.sum(room, [&](std::int64_t row) {
+    return static_cast<double>(widened(from[row * what.columns + c.number]));
+  });
   if (c.inside && c.lanes.lane == 0) what.scratch[c.slice * what.columns + c.number] = sum;
 }
 
@@ -34,14 +37,17 @@ struct added_row {
 
 } // namespace
 
-void run(queue on, const sum_columns& what) {
+void run(queue on, precision stored, const sum_columns& what) {
   const column_plan plan = columns_of(what.rows, what.columns);
-  launch(on, sum_column_slices, plan.blocks(), plan.threads, what, plan);
+  with_number(stored, [&]<class Number>(Number) {
+    launch(on, sum_column_slices<Number>, plan.blocks(), plan.threads, what, plan);
+  });
   launch(on, write_column_sums, blocks_for(what.columns), block_threads, what, plan);
 }
 
-void run(queue on, const add_row& what) {
-  run_fours(on, added_row{what.row, what.columns}, what.to, nullptr, what.to, what.rows * what.columns);
+void run(queue on, precision stored, const add_row& what) {
+  run_fours(on, stored, added_row{what.row, what.columns}, what.to, nullptr, what.to,
+            what.rows * what.columns);
 }
 
 } // namespace dlrun::kernels::cuda

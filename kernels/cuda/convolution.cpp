@@ -53,7 +53,8 @@ result<const convolution_plan*> convolutions::plan_for(const convolution& what) 
 
 result<void> convolutions::run(cudaStream_t on, workspace& room, const convolution& what) {
   if (what.batch == 0) {
-    if (what.which == pass::backward_weights) run_kernels(on, fill{what.w, weight_count(what.geometry), 0});
+    if (what.which == pass::backward_weights)
+      run_kernels(on, arithmetic_, clear_activations{what.w, weight_count(what.geometry)});
     return {};
   }
   const auto plan = plan_for(what);

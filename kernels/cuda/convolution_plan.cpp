@@ -22,12 +22,14 @@ std::string cudnn_text(cudnnStatus_t status) {
 
 /// A tensor of `outer` records (or output channels of weights), channels innermost; the sizes are
 /// in cuDNN's order: outer, channels, height, width.
-cudnn_descriptor make_tensor(std::int64_t number, const numbers& sizes, std::int64_t alignment) {
+cudnn_descriptor make_tensor(std::int64_t number, const numbers& sizes, precision arithmetic,
+                             std::int64_t alignment) {
   const auto [outer, channels, height, width] = sizes;
   const numbers strides{height * width * channels, 1, width * channels, channels};
   cudnn_descriptor tensor(CUDNN_BACKEND_TENSOR_DESCRIPTOR);
   tensor.set(CUDNN_ATTR_TENSOR_UNIQUE_ID, CUDNN_TYPE_INT64, number);
-  tensor.set(CUDNN_ATTR_TENSOR_DATA_TYPE, CUDNN_TYPE_DATA_TYPE, CUDNN_DATA_FLOAT);
+  tensor.set(CUDNN_ATTR_TENSOR_DATA_TYPE, CUDNN_TYPE_DATA_TYPE,
+             arithmetic == precision::bf16 ? CUDNN_DATA_BFLOAT16 : CUDNN_DATA_FLOAT);
   tensor.set(CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT, CUDNN_TYPE_INT64, alignment);
   tensor.set(CUDNN_ATTR_TENSOR_DIMENSIONS, sizes);
   tensor.set(CUDNN_ATTR_TENSOR_STRIDES, strides);
@@ -87,15 +89,17 @@ operation_names names_of(pass which) {
 }
 
 /// Tensors, geometry, operation and, last, the graph of that one operation.
-std::vector<cudnn_descriptor> make_graph(const plan_device& on, const convolution& what,
+std::vector<cudnn_descriptor> make_graph(const plan_device& on, const convolution& what, precision arithmetic,
                                          std::int64_t alignment) {
   const auto& g = what.geometry;
   const auto names = names_of(what.which);
   std::vector<cudnn_descriptor> made;
-  made.push_back(make_tensor(x_number, {what.batch, g.in_channels, g.height, g.width}, alignment));
-  made.push_back(
-      make_tensor(w_number, {g.out_channels, g.in_channels, g.kernel_height(), g.kernel}, alignment));
-  made.push_back(make_tensor(y_number, {what.batch, g.out_channels, g.out_height, g.out_width}, alignment));
+  const auto tensor = [&](std::int64_t number, const numbers& sizes) {
+    made.push_back(make_tensor(number, sizes, arithmetic, alignment));
+  };
+  tensor(x_number, {what.batch, g.in_channels, g.height, g.width});
+  tensor(w_number, {g.out_channels, g.in_channels, g.kernel_height(), g.kernel});
+  tensor(y_number, {what.batch, g.out_channels, g.out_height, g.out_width});
   made.push_back(make_geometry(g));
   cudnn_descriptor operation(names.operation);
   operation.set(names.x, made[0]);
@@ -149,7 +153,7 @@ std::vector<cudnnBackendBehaviorNote_t> behaviour_notes_of(const cudnn_descripto
 }
 
 /// Whether it computes in no less than this precision, and sums in a fixed order by code that is
-/// there. DOWN_CONVERT_INPUTS is to 16 bits; TF32 is TENSOR_CORE alone.
+/// there. DOWN_CONVERT_INPUTS is of floats to 16 bits; TF32 is TENSOR_CORE alone.
 bool acceptable(const cudnn_descriptor& suggestion, precision arithmetic) {
   const auto engine = engine_of(suggestion);
   if (!engine) return false;
@@ -194,7 +198,7 @@ convolution_plan::convolution_plan(cudnn_descriptor plan)
 result<convolution_plan> convolution_plan::make(const plan_device& on, const convolution& what,
                                                 precision arithmetic, std::int64_t alignment,
                                                 std::int64_t workspace_max) {
-  auto graph = make_graph(on, what, alignment);
+  auto graph = make_graph(on, what, arithmetic, alignment);
   const auto status = graph.back().status();
   if (status != CUDNN_STATUS_SUCCESS)
     return fail(error_code::system, fmt::format("{}: cuDNN says {}", describe(what), cudnn_text(status)));

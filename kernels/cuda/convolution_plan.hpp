@@ -16,8 +16,8 @@ namespace dlrun::kernels::cuda {
 
 /// One pass for fixed sizes. The first of cuDNN's suggestions, best first, that
 /// - computes in the precision that is wanted: with fp32 on no tensor core, since these round what
-/// is single precision to TF32; with neither from inputs that are made 16 bits, which have another
-/// range,
+/// is single precision to TF32; with none from inputs that are made less than they are; with bf16
+/// all tensors are that, the gradient by the weights too, since cuDNN gives no other,
 /// - sums in single precision, in a fixed order,
 /// - needs no compiler at run time, and no more room to compute in than is allowed. A function of
 /// cuDNN's version, the device, the sizes, the alignment and that room, never of timing.

@@ -153,9 +153,9 @@ void cuda_device::run(lane on, const step& what) {
   else if (const auto doubles = scratch_of_step(what); doubles > 0) {
     const auto room = here.scratch.room(stream, static_cast<std::size_t>(doubles) * sizeof(double));
     if (!room) return note(result<void>{tl::unexpected(room.error())});
-    run_kernels(stream, with_scratch(what, static_cast<double*>(*room)));
+    run_kernels(stream, arithmetic_, with_scratch(what, static_cast<double*>(*room)));
   } else
-    run_kernels(stream, what);
+    run_kernels(stream, arithmetic_, what);
   last_step_ = step_name(what);
   if (const auto status = cudaGetLastError(); status != cudaSuccess)
     note(status, fmt::format("in or before the step {}", last_step_));

@@ -1,6 +1,7 @@
 /// The seam to a device: what a CUDA module gives dlrun, and what stands in for it in tests.
 #pragma once
 
+#include "kernels/cuda/precision.hpp"
 #include "kernels/cuda/steps.hpp"
 
 #include <cstddef>
@@ -8,7 +9,6 @@
 #include <dlrun/error.hpp>
 #include <memory>
 #include <string>
-#include <string_view>
 #include <vector>
 
 namespace dlrun::kernels::cuda {
@@ -24,13 +24,6 @@ struct device_properties {
   std::size_t memory_bytes = 0;
   std::string libraries; ///< with versions, e.g. "CUDA 13.0, cuDNN 9.13.1, cuBLASLt 13.1.0"
 };
-
-/// How products of matrices and convolutions of floats are computed. All else is fp32 always.
-enum class precision : std::uint8_t {
-  fp32, ///< single precision throughout
-  tf32  ///< factors are rounded to 10 bits of mantissa, on tensor cores; sums are single precision
-};
-constexpr std::string_view name_of(precision one) { return one == precision::tf32 ? "tf32" : "fp32"; }
 
 /// A queue of a device: what is asked of it happens in its order.
 enum class lane : std::uint8_t {

@@ -20,9 +20,14 @@ struct one_by_one {
 };
 
 template <class Function>
-void run_each(queue on, const Function& function, const float* a, const float* b, float* to,
+void run_floats(queue on, const Function& function, const float* a, const float* b, float* to,
+                std::int64_t count) {
+  run_fours<float>(on, one_by_one<Function>{function}, a, b, to, count);
+}
+template <class Function>
+void run_each(queue on, precision stored, const Function& function, const void* a, const void* b, void* to,
               std::int64_t count) {
-  run_fours(on, one_by_one<Function>{function}, a, b, to, count);
+  run_fours(on, stored, one_by_one<Function>{function}, a, b, to, count);
 }
 
 // Functions of one or two floats are plain structs and no lambdas, so that both compilers take
@@ -123,24 +128,50 @@ struct activated_slope {
 } // namespace
 
 void run(queue on, const fill& what) {
-  run_each(on, constant{what.value}, nullptr, nullptr, what.to, what.count);
+  run_floats(on, constant{what.value}, nullptr, nullptr, what.to, what.count);
 }
-void run(queue on, const copy& what) { run_each(on, itself{}, what.from, nullptr, what.to, what.count); }
-void run(queue on, const add& what) { run_each(on, sum{}, what.a, what.b, what.to, what.count); }
-void run(queue on, const multiply& what) { run_each(on, times{}, what.a, what.b, what.to, what.count); }
-void run(queue on, const relu_forward& what) { run_each(on, relu{}, what.x, nullptr, what.y, what.count); }
-void run(queue on, const relu_backward& what) {
-  run_each(on, relu_slope{}, what.y, what.dy, what.dx, what.count);
+void run(queue on, const copy& what) { run_floats(on, itself{}, what.from, nullptr, what.to, what.count); }
+void run(queue on, const add_floats& what) {
+  run_floats(on, sum{}, what.sum, what.part, what.sum, what.count);
 }
-void run(queue on, const activate_forward& what) {
-  run_each(on, activated{what.kind, what.slope}, what.x, nullptr, what.y, what.count);
+void run(queue on, precision stored, const narrow& what) {
+  with_number(stored, [&]<class Number>(Number) {
+    run_fours<float>(on, one_by_one<itself>{}, what.from, nullptr, static_cast<Number*>(what.to), what.count);
+  });
 }
-void run(queue on, const activate_backward& what) {
-  const float* const value = cpu::slope_follows_from_output(what.kind) ? what.y : what.x;
-  run_each(on, activated_slope{what.kind, what.slope}, value, what.dy, what.dx, what.count);
+void run(queue on, precision stored, const widen& what) {
+  with_number(stored, [&]<class Number>(Number) {
+    run_fours<Number>(on, one_by_one<itself>{}, static_cast<const Number*>(what.from), nullptr, what.to,
+                      what.count);
+  });
 }
-void run(queue on, const dropout& what) {
-  run_fours(on, masked{what.stream, what.p, what.scale}, what.from, nullptr, what.to, what.count);
+void run(queue on, precision stored, const clear_activations& what) {
+  run_each(on, stored, constant{0.0F}, nullptr, nullptr, what.to, what.count);
+}
+void run(queue on, precision stored, const copy_activations& what) {
+  run_each(on, stored, itself{}, what.from, nullptr, what.to, what.count);
+}
+void run(queue on, precision stored, const add& what) {
+  run_each(on, stored, sum{}, what.a, what.b, what.to, what.count);
+}
+void run(queue on, precision stored, const multiply& what) {
+  run_each(on, stored, times{}, what.a, what.b, what.to, what.count);
+}
+void run(queue on, precision stored, const relu_forward& what) {
+  run_each(on, stored, relu{}, what.x, nullptr, what.y, what.count);
+}
+void run(queue on, precision stored, const relu_backward& what) {
+  run_each(on, stored, relu_slope{}, what.y, what.dy, what.dx, what.count);
+}
+void run(queue on, precision stored, const activate_forward& what) {
+  run_each(on, stored, activated{what.kind, what.slope}, what.x, nullptr, what.y, what.count);
+}
+void run(queue on, precision stored, const activate_backward& what) {
+  const void* const value = cpu::slope_follows_from_output(what.kind) ? what.y : what.x;
+  run_each(on, stored, activated_slope{what.kind, what.slope}, value, what.dy, what.dx, what.count);
+}
+void run(queue on, precision stored, const dropout& what) {
+  run_fours(on, stored, masked{what.stream, what.p, what.scale}, what.from, nullptr, what.to, what.count);
 }
 
 } // namespace dlrun::kernels::cuda

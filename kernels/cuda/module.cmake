@@ -4,7 +4,7 @@
 # What a module and the program that loads it have in common (build_id.hpp): whoever includes that
 # links dlrun::cuda_build_id. The digest is of the headers by which they talk.
 set(seam)
-foreach(header IN ITEMS kernels/cuda/device_api.hpp kernels/cuda/steps.hpp kernels/cpu/activations.hpp kernels/cpu/average_pool.hpp
+foreach(header IN ITEMS kernels/cuda/device_api.hpp kernels/cuda/precision.hpp kernels/cuda/steps.hpp kernels/cpu/activations.hpp kernels/cpu/average_pool.hpp
                         kernels/cpu/convolution_geometry.hpp kernels/cpu/distance.hpp kernels/cpu/embedding.hpp kernels/cpu/group_norm.hpp kernels/cpu/max_pool.hpp
                         kernels/cpu/strided.hpp include/dlrun/random.hpp include/dlrun/error.hpp)
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/${header})

@@ -14,33 +14,47 @@ __device__ float value_or(const float* values, std::int64_t c, float otherwise) 
   return values == nullptr ? otherwise : values[c];
 }
 
+/// Number `i` of an activation.
+template <class Number>
+__device__ float number_at(const void* activation, std::int64_t i) {
+  return widened(static_cast<const Number*>(activation)[i]);
+}
+template <class Number>
+__device__ void write_number(void* activation, std::int64_t i, float value) {
+  static_cast<Number*>(activation)[i] = stored_as<Number>(value);
+}
+
 // ---- batches
 
 /// Of a channel: what its values are counted from, so that squares of them lose no digits to a
 /// large mean.
+template <class Number>
 __device__ double pivot_of(const batch_statistics& what, std::int64_t c) {
-  return static_cast<double>(what.x[c]);
+  return static_cast<double>(number_at<Number>(what.x, c));
 }
 
 /// Sums of distances from the pivot, and behind them those of their squares.
+template <class Number>
 __global__ void __launch_bounds__(lanes_max) sum_batch_slices(batch_statistics what, column_plan plan) {
   __shared__ double room[lanes_max];
   const own_column c(plan, what.rows, what.channels);
-  const double pivot = c.inside ? pivot_of(what, c.number) : 0.0;
+  const double pivot = c.inside ? pivot_of<Number>(what, c.number) : 0.0;
   c.write_two_sums(room, what.scratch, plan, what.channels, [&](std::int64_t row, double& squares) {
-    const double distance = static_cast<double>(what.x[row * what.channels + c.number]) - pivot;
+    const double distance =
+        static_cast<double>(number_at<Number>(what.x, row * what.channels + c.number)) - pivot;
     squares += distance * distance;
     return distance;
   });
 }
 
+template <class Number>
 __global__ void write_batch_statistics(batch_statistics what, column_plan plan) {
   const auto rows = static_cast<double>(what.rows);
   for (std::int64_t c = thread_number(); c < what.channels; c += thread_count()) {
     const auto [sum, from_pivot] = sum_two_slices(what.scratch, plan, what.channels, c);
     const double from_mean = from_pivot - sum * sum / rows;
     const double squares = from_mean < 0 ? 0.0 : from_mean;
-    what.mean[c] = static_cast<float>(pivot_of(what, c) + sum / rows);
+    what.mean[c] = static_cast<float>(pivot_of<Number>(what, c) + sum / rows);
     what.unbiased_variance[c] = static_cast<float>(squares / (rows - 1));
     what.inverse_deviation[c] =
         static_cast<float>(1.0 / std::sqrt(squares / rows + static_cast<double>(what.eps)));
@@ -65,6 +79,7 @@ struct normalised {
   }
 };
 
+template <class Number>
 __global__ void __launch_bounds__(lanes_max) sum_gradient_slices(batch_norm_backward what, column_plan plan) {
   __shared__ double room[lanes_max];
   const own_column c(plan, what.rows, what.channels);
@@ -72,8 +87,8 @@ __global__ void __launch_bounds__(lanes_max) sum_gradient_slices(batch_norm_back
   const float deviation = c.inside ? what.inverse_deviation[c.number] : 0.0F;
   c.write_two_sums(room, what.scratch, plan, what.channels, [&](std::int64_t row, double& sum_xhat) {
     const std::int64_t i = row * what.channels + c.number;
-    const auto dy = static_cast<double>(what.dy[i]);
-    sum_xhat += dy * static_cast<double>((what.x[i] - centre) * deviation);
+    const auto dy = static_cast<double>(number_at<Number>(what.dy, i));
+    sum_xhat += dy * static_cast<double>((number_at<Number>(what.x, i) - centre) * deviation);
     return dy;
   });
 }
@@ -143,15 +158,16 @@ private:
   std::int64_t width_, pixels_, channels_, first_channel_, begin_;
 };
 
+template <class Number>
 __global__ void __launch_bounds__(lanes_max) write_group_normalised(group_norm_forward what) {
   __shared__ double room[lanes_max];
   const own_group group(what.geometry);
   double sum = 0;
-  group.each([&](std::int64_t i, std::int64_t) { sum += static_cast<double>(what.x[i]); });
+  group.each([&](std::int64_t i, std::int64_t) { sum += static_cast<double>(number_at<Number>(what.x, i)); });
   const double mean = sum_values(room, whole_block(), sum) / group.size();
   double squares = 0;
   group.each([&](std::int64_t i, std::int64_t) {
-    const double distance = static_cast<double>(what.x[i]) - mean;
+    const double distance = static_cast<double>(number_at<Number>(what.x, i)) - mean;
     squares += distance * distance;
   });
   const double variance = sum_values(room, whole_block(), squares) / group.size();
@@ -164,21 +180,23 @@ __global__ void __launch_bounds__(lanes_max) write_group_normalised(group_norm_f
   }
   group.each([&](std::int64_t i, std::int64_t c) {
     const float scale = deviation * value_or(what.weight, c, 1.0F);
-    what.y[i] = (what.x[i] - centre) * scale + value_or(what.bias, c, 0.0F);
+    const float y = (number_at<Number>(what.x, i) - centre) * scale + value_or(what.bias, c, 0.0F);
+    write_number<Number>(what.y, i, y);
   });
 }
 
+template <class Number>
 __global__ void __launch_bounds__(lanes_max) write_group_gradient(group_norm_backward what) {
   __shared__ double room[lanes_max];
   const own_group group(what.geometry);
   const float centre = what.mean[group.number];
   const float deviation = what.inverse_deviation[group.number];
-  const auto xhat = [&](std::int64_t i) { return (what.x[i] - centre) * deviation; };
+  const auto xhat = [&](std::int64_t i) { return (number_at<Number>(what.x, i) - centre) * deviation; };
   double sum = 0;
   double sum_of_products = 0;
   group.each([&](std::int64_t i, std::int64_t c) {
-    const double gradient =
-        static_cast<double>(what.dy[i]) * static_cast<double>(value_or(what.weight, c, 1.0F));
+    const double gradient = static_cast<double>(number_at<Number>(what.dy, i)) *
+                            static_cast<double>(value_or(what.weight, c, 1.0F));
     sum += gradient;
     sum_of_products += gradient * static_cast<double>(xhat(i));
   });
@@ -186,12 +204,13 @@ __global__ void __launch_bounds__(lanes_max) write_group_gradient(group_norm_bac
   const auto lost_product =
       static_cast<float>(sum_values(room, whole_block(), sum_of_products) / group.size());
   group.each([&](std::int64_t i, std::int64_t c) {
-    const float gradient = what.dy[i] * value_or(what.weight, c, 1.0F);
-    what.dx[i] = deviation * (gradient - lost - xhat(i) * lost_product);
+    const float gradient = number_at<Number>(what.dy, i) * value_or(what.weight, c, 1.0F);
+    write_number<Number>(what.dx, i, deviation * (gradient - lost - xhat(i) * lost_product));
   });
 }
 
 /// For dweight and dbias: sums over the pixels of all records.
+template <class Number>
 __global__ void __launch_bounds__(lanes_max) sum_group_slices(group_norm_backward what, column_plan plan) {
   __shared__ double room[lanes_max];
   const cpu::group_geometry& g = what.geometry;
@@ -201,8 +220,10 @@ __global__ void __launch_bounds__(lanes_max) sum_group_slices(group_norm_backwar
   c.write_two_sums(room, what.scratch, plan, g.channels, [&](std::int64_t row, double& weight) {
     const std::int64_t i = row * g.channels + c.number;
     const std::int64_t number = at.quotient * g.groups + group;
-    const auto dy = static_cast<double>(what.dy[i]);
-    weight += dy * static_cast<double>((what.x[i] - what.mean[number]) * what.inverse_deviation[number]);
+    const float x = number_at<Number>(what.x, i), slope = number_at<Number>(what.dy, i);
+    const auto dy = static_cast<double>(slope);
+    const float centred = x - what.mean[number];
+    weight += dy * static_cast<double>(centred * what.inverse_deviation[number]);
     at.next();
     return dy;
   });
@@ -222,40 +243,51 @@ int threads_for(const cpu::group_geometry& g) { return lanes_for(g.channels / g.
 
 } // namespace
 
-void run(queue on, const batch_statistics& what) {
+void run(queue on, precision stored, const batch_statistics& what) {
   const column_plan plan = columns_of(what.rows, what.channels);
-  launch(on, sum_batch_slices, plan.blocks(), plan.threads, what, plan);
-  launch(on, write_batch_statistics, blocks_for(what.channels), block_threads, what, plan);
+  with_number(stored, [&]<class Number>(Number) {
+    launch(on, sum_batch_slices<Number>, plan.blocks(), plan.threads, what, plan);
+    launch(on, write_batch_statistics<Number>, blocks_for(what.channels), block_threads, what, plan);
+  });
 }
 
 void run(queue on, const inverse_deviation& what) {
   launch(on, invert_deviations, blocks_for(what.channels), block_threads, what);
 }
 
-void run(queue on, const normalise& what) {
-  run_fours(on, normalised{what}, what.x, nullptr, what.y, what.rows * what.channels);
+void run(queue on, precision stored, const normalise& what) {
+  run_fours(on, stored, normalised{what}, what.x, nullptr, what.y, what.rows * what.channels);
 }
 
-void run(queue on, const batch_norm_backward& what) {
+void run(queue on, precision stored, const batch_norm_backward& what) {
   const column_plan plan = columns_of(what.rows, what.channels);
-  launch(on, sum_gradient_slices, plan.blocks(), plan.threads, what, plan);
+  with_number(stored, [&]<class Number>(Number) {
+    launch(on, sum_gradient_slices<Number>, plan.blocks(), plan.threads, what, plan);
+  });
   launch(on, join_gradient_slices, blocks_for(what.channels), block_threads, what, plan);
   if (what.dx != nullptr)
-    run_fours(on, batch_norm_slope{what, mean_slopes_of(what, plan)}, what.x, what.dy, what.dx,
+    run_fours(on, stored, batch_norm_slope{what, mean_slopes_of(what, plan)}, what.x, what.dy, what.dx,
               what.rows * what.channels);
 }
 
-void run(queue on, const group_norm_forward& what) {
-  launch(on, write_group_normalised, what.batch * what.geometry.groups, threads_for(what.geometry), what);
+void run(queue on, precision stored, const group_norm_forward& what) {
+  with_number(stored, [&]<class Number>(Number) {
+    launch(on, write_group_normalised<Number>, what.batch * what.geometry.groups, threads_for(what.geometry),
+           what);
+  });
 }
 
-void run(queue on, const group_norm_backward& what) {
-  if (what.dx != nullptr)
-    launch(on, write_group_gradient, what.batch * what.geometry.groups, threads_for(what.geometry), what);
-  if (what.dweight == nullptr && what.dbias == nullptr) return;
-  const column_plan plan = columns_of(what.batch * what.geometry.pixels, what.geometry.channels);
-  launch(on, sum_group_slices, plan.blocks(), plan.threads, what, plan);
-  launch(on, write_group_parameter_gradients, blocks_for(what.geometry.channels), block_threads, what, plan);
+void run(queue on, precision stored, const group_norm_backward& what) {
+  const cpu::group_geometry& g = what.geometry;
+  const column_plan plan = columns_of(what.batch * g.pixels, g.channels);
+  const bool for_parameters = what.dweight != nullptr || what.dbias != nullptr;
+  with_number(stored, [&]<class Number>(Number) {
+    if (what.dx != nullptr)
+      launch(on, write_group_gradient<Number>, what.batch * g.groups, threads_for(g), what);
+    if (for_parameters) launch(on, sum_group_slices<Number>, plan.blocks(), plan.threads, what, plan);
+  });
+  if (for_parameters)
+    launch(on, write_group_parameter_gradients, blocks_for(g.channels), block_threads, what, plan);
 }
 
 } // namespace dlrun::kernels::cuda

@@ -36,6 +36,11 @@ struct preference {
   preference& operator=(const preference&) = delete;
 };
 
+/// Whether cuBLASLt adds the row: to bf16 it adds only bf16.
+bool row_inside(const product& what, precision arithmetic) {
+  return what.row != nullptr && arithmetic != precision::bf16;
+}
+
 /// In the workspace of this size, with pointers so aligned; parts of a sum are added as floats, in
 /// one order.
 cublasStatus_t describe(preference& wanted, std::uint32_t alignment) {
@@ -75,23 +80,26 @@ struct products::plan {
     const auto set = cublasLtMatmulDescSetAttribute;
     put(status, set, operation, CUBLASLT_MATMUL_DESC_TRANSA, what.transpose_b ? CUBLAS_OP_T : CUBLAS_OP_N);
     put(status, set, operation, CUBLASLT_MATMUL_DESC_TRANSB, what.transpose_a ? CUBLAS_OP_T : CUBLAS_OP_N);
-    if (what.row == nullptr) return status;
+    if (!row_inside(what, arithmetic)) return status;
     put(status, set, operation, CUBLASLT_MATMUL_DESC_EPILOGUE, CUBLASLT_EPILOGUE_BIAS);
     // The suggestion depends on how the pointer is aligned: it sees no more than that.
     put(status, set, operation, CUBLASLT_MATMUL_DESC_BIAS_POINTER, std::uintptr_t{alignment});
     return status;
   }
 
-  cublasStatus_t describe_layouts(const product& what) {
-    const auto make = [](cublasLtMatrixLayout_t& layout, std::int64_t rows, std::int64_t columns) {
-      return cublasLtMatrixLayoutCreate(&layout, CUDA_R_32F, static_cast<std::uint64_t>(columns),
+  cublasStatus_t describe_layouts(const product& what, precision arithmetic) {
+    const auto factors = arithmetic == precision::bf16 ? CUDA_R_16BF : CUDA_R_32F;
+    const auto make = [](cublasLtMatrixLayout_t& layout, cudaDataType_t type, std::int64_t rows,
+                         std::int64_t columns) {
+      return cublasLtMatrixLayoutCreate(&layout, type, static_cast<std::uint64_t>(columns),
                                         static_cast<std::uint64_t>(rows), columns);
     };
-    auto status = what.transpose_b ? make(first, what.n, what.k) : make(first, what.k, what.n);
+    auto status =
+        what.transpose_b ? make(first, factors, what.n, what.k) : make(first, factors, what.k, what.n);
     if (status != CUBLAS_STATUS_SUCCESS) return status;
-    status = what.transpose_a ? make(second, what.k, what.m) : make(second, what.m, what.k);
+    status = what.transpose_a ? make(second, factors, what.k, what.m) : make(second, factors, what.m, what.k);
     if (status != CUBLAS_STATUS_SUCCESS) return status;
-    return make(to, what.m, what.n);
+    return make(to, what.c_is_floats ? CUDA_R_32F : factors, what.m, what.n);
   }
 
   cublasStatus_t choose(cublasLtHandle_t handle, std::uint32_t alignment) {
@@ -129,12 +137,12 @@ products::~products() {
 
 result<products::plan*> products::plan_for(const product& what) {
   const auto alignment = common_alignment({what.a, what.b, what.row, what.c});
-  auto& kept =
-      plans_[{what.m, what.n, what.k, what.transpose_a, what.transpose_b, what.row != nullptr, alignment}];
+  auto& kept = plans_[{what.m, what.n, what.k, what.transpose_a, what.transpose_b, what.row != nullptr,
+                       what.c_is_floats, alignment}];
   if (kept) return kept.get();
   auto made = std::make_unique<plan>();
   auto status = made->describe_operation(what, alignment, arithmetic_);
-  if (status == CUBLAS_STATUS_SUCCESS) status = made->describe_layouts(what);
+  if (status == CUBLAS_STATUS_SUCCESS) status = made->describe_layouts(what, arithmetic_);
   if (status == CUBLAS_STATUS_SUCCESS) status = made->choose(handle_, alignment);
   if (const auto done = lt_call(status, what); !done) return tl::unexpected(done.error());
   kept = std::move(made);
@@ -144,8 +152,11 @@ result<products::plan*> products::plan_for(const product& what) {
 result<void> products::run(cudaStream_t on, workspace& room, const product& what) {
   if (what.m == 0 || what.n == 0) return {};
   if (what.k == 0) {
-    run_kernels(on, fill{what.c, what.m * what.n, 0});
-    if (what.row != nullptr) run_kernels(on, add_row{what.m, what.n, what.row, what.c});
+    if (what.c_is_floats)
+      run_kernels(on, arithmetic_, fill{static_cast<float*>(what.c), what.m * what.n, 0});
+    else
+      run_kernels(on, arithmetic_, clear_activations{what.c, what.m * what.n});
+    if (what.row != nullptr) run_kernels(on, arithmetic_, add_row{what.m, what.n, what.row, what.c});
     return {};
   }
   const auto memory = room.room(on, workspace_bytes);
@@ -154,7 +165,7 @@ result<void> products::run(cudaStream_t on, workspace& room, const product& what
   if (!found) return tl::unexpected(found.error());
   const plan& chosen = **found;
   auto status = CUBLAS_STATUS_SUCCESS;
-  if (what.row != nullptr)
+  if (row_inside(what, arithmetic_))
     put(status, cublasLtMatmulDescSetAttribute, chosen.operation, CUBLASLT_MATMUL_DESC_BIAS_POINTER,
         what.row);
   const float one = 1, zero = 0;
@@ -162,6 +173,8 @@ result<void> products::run(cudaStream_t on, workspace& room, const product& what
     status =
         cublasLtMatmul(handle_, chosen.operation, &one, what.b, chosen.first, what.a, chosen.second, &zero,
                        what.c, chosen.to, what.c, chosen.to, &chosen.algorithm, *memory, workspace_bytes, on);
+  if (status == CUBLAS_STATUS_SUCCESS && what.row != nullptr && !row_inside(what, arithmetic_))
+    run_kernels(on, arithmetic_, add_row{what.m, what.n, what.row, what.c});
   return lt_call(status, what);
 }
 

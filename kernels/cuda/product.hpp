@@ -13,8 +13,8 @@
 
 namespace dlrun::kernels::cuda {
 
-/// Runs product steps, without TF32 where fp32 is wanted. What computes a product is
-/// cuBLASLt's first suggestion among those that sum in a fixed order, for a workspace of a fixed
+/// Runs product steps in one precision, without TF32 where fp32 is wanted. What computes a product
+/// is cuBLASLt's first suggestion among those that sum in a fixed order, for a workspace of a fixed
 /// size: a function of the version, the device, the sizes and whether pointers are aligned to 16
 /// bytes, never of timing. Of the device that is current when it is made.
 class products {
@@ -29,7 +29,7 @@ public:
 
 private:
   struct plan;
-  using key = std::array<std::int64_t, 7>;
+  using key = std::array<std::int64_t, 8>;
 
   products(cublasLtHandle_t handle, precision arithmetic);
   result<plan*> plan_for(const product& what);

@@ -4,8 +4,8 @@
 
 namespace dlrun::kernels::cuda {
 
-void run_kernels(cudaStream_t on, const step& what) {
-  run_step(on, what, [](cudaStream_t, const auto&) {});
+void run_kernels(cudaStream_t on, precision stored, const step& what) {
+  run_step(on, stored, what, [](cudaStream_t, const auto&) {});
 }
 
 } // namespace dlrun::kernels::cuda

@@ -1,9 +1,11 @@
 /// What a device is asked to compute, one step at a time.
 ///
-/// Pointers are to memory of the device. Matrices are row-major and images have their channels
-/// innermost, as in kernels/cpu, whose functions of the same names say what each step computes: a
-/// step names its twin where it has one. Where a twin works in place, so does the step. A count may
-/// be 0. Sums have an order that depends on the sizes alone.
+/// Pointers are to memory of the device; those to `void`, unless a line says otherwise, to
+/// activations, which are floats, or bf16 on a device that was opened so: then a step computes with
+/// them as floats and rounds once what it writes. Matrices are row-major and images have their
+/// channels innermost, as in kernels/cpu, whose functions of the same names say what each step
+/// computes: a step names its twin where it has one. Where a twin works in place, so does the step.
+/// A count may be 0. Sums have an order that depends on the sizes alone.
 #pragma once
 
 #include "kernels/cpu/activations.hpp"
@@ -35,44 +37,73 @@ struct copy {
   float* to;
   std::int64_t count;
 };
+/// sum[i] += part[i].
+struct add_floats {
+  const float* part;
+  float* sum;
+  std::int64_t count;
+};
+/// to[i] = 0.
+struct clear_activations {
+  void* to;
+  std::int64_t count;
+};
+/// to[i] = from[i]. Disjoint.
+struct copy_activations {
+  const void* from;
+  void* to;
+  std::int64_t count;
+};
+/// Floats as activations.
+struct narrow {
+  const float* from;
+  void* to;
+  std::int64_t count;
+};
+/// Activations as floats.
+struct widen {
+  const void* from;
+  float* to;
+  std::int64_t count;
+};
 /// to[i] = a[i] + b[i]; cpu::add, to the bit.
 struct add {
-  const float *a, *b;
-  float* to;
+  const void *a, *b;
+  void* to;
   std::int64_t count;
 };
 /// to[i] = a[i] * b[i]; cpu::multiply, to the bit.
 struct multiply {
-  const float *a, *b;
-  float* to;
+  const void *a, *b;
+  void* to;
   std::int64_t count;
 };
 /// cpu::relu, to the bit.
 struct relu_forward {
-  const float* x;
-  float* y;
+  const void* x;
+  void* y;
   std::int64_t count;
 };
 /// cpu::relu_backward, to the bit.
 struct relu_backward {
-  const float *y, *dy;
-  float* dx;
+  const void *y, *dy;
+  void* dx;
   std::int64_t count;
 };
 /// cpu::activate.
 struct activate_forward {
   cpu::activation kind;
   float slope;
-  const float* x;
-  float* y;
+  const void* x;
+  void* y;
   std::int64_t count;
 };
 /// cpu::activate_backward.
 struct activate_backward {
   cpu::activation kind;
   float slope;
-  const float *x, *y, *dy;
-  float* dx;
+  const void *x, *y, *dy;
+  void* dx;
   std::int64_t count;
 };
 /// to[i] = from[i] * m[i], where m[i] is 0 if number i of `stream`, random_stream::uniform() of
@@ -81,8 +112,8 @@ struct activate_backward {
 struct dropout {
   random_stream stream;
   float p, scale;
-  const float* from;
-  float* to;
+  const void* from;
+  void* to;
   std::int64_t count;
 };
 
@@ -91,27 +122,39 @@ struct dropout {
 /// cpu::transpose.
 struct transpose {
   std::int64_t batch, rows, columns;
+  const void* from;
+  void* to;
+};
+/// The same, of floats that become activations.
+struct transpose_narrowing {
+  std::int64_t batch, rows, columns;
   const float* from;
+  void* to;
+};
+/// The same, of activations that become floats.
+struct transpose_widening {
+  std::int64_t batch, rows, columns;
+  const void* from;
   float* to;
 };
 /// cpu::read_columns of `rows` rows.
 struct read_columns {
   std::int64_t rows;
   cpu::column_run run;
-  const float* from;
-  float* to;
+  const void* from;
+  void* to;
 };
 /// cpu::write_columns of `rows` rows.
 struct write_columns {
   std::int64_t rows;
   cpu::column_run run;
-  const float* from;
-  float* to;
+  const void* from;
+  void* to;
 };
 /// cpu::sum_columns of a matrix (rows, columns); sums in double, in another order.
 struct sum_columns {
   std::int64_t rows, columns;
-  const float* from;
+  const void* from;
   float* sums;
   double* scratch = nullptr; ///< the device's: scratch.hpp
 };
@@ -119,7 +162,7 @@ struct sum_columns {
 struct add_row {
   std::int64_t rows, columns;
   const float* row;
-  float* to;
+  void* to;
 };
 
 // ---- pools
@@ -128,17 +171,17 @@ struct add_row {
 struct max_pool_forward {
   cpu::pool_geometry geometry;
   std::int64_t batch;
-  const float* x;
-  float* y;
-  std::int32_t* winner; ///< as many as y has floats
+  const void* x;
+  void* y;
+  std::int32_t* winner; ///< one for each number of y
 };
 /// cpu::max_pool_backward, to the bit: a thread for each pixel of dx adds what its windows give it.
 struct max_pool_backward {
   cpu::pool_geometry geometry;
   std::int64_t batch;
   const std::int32_t* winner;
-  const float* dy;
-  float* dx;
+  const void* dy;
+  void* dx;
 };
 /// Windows of an average pool, in memory of the device.
 struct pool_windows {
@@ -150,15 +193,15 @@ struct pool_windows {
 struct average_pool_forward {
   pool_windows windows;
   std::int64_t batch;
-  const float* x;
-  float* y;
+  const void* x;
+  void* y;
 };
 /// cpu::average_pool_backward, to the bit.
 struct average_pool_backward {
   pool_windows windows;
   std::int64_t batch;
-  const float* dy;
-  float* dx;
+  const void* dy;
+  void* dx;
 };
 
 // ---- normalisation
@@ -167,7 +210,7 @@ struct average_pool_backward {
 struct batch_statistics {
   std::int64_t rows, channels;
   float eps;
-  const float* x;
+  const void* x;
   float *mean, *unbiased_variance, *inverse_deviation;
   double* scratch = nullptr; ///< the device's: scratch.hpp
 };
@@ -181,42 +224,50 @@ struct inverse_deviation {
 /// cpu::normalise; `weight` and `bias` may be null.
 struct normalise {
   std::int64_t rows, channels;
-  const float *mean, *inverse_deviation, *weight, *bias, *x;
-  float* y;
+  const float *mean, *inverse_deviation, *weight, *bias;
+  const void* x;
+  void* y;
 };
 /// cpu::batch_norm_backward; `weight`, `dweight`, `dbias` and `dx` may be null.
 struct batch_norm_backward {
   std::int64_t rows, channels;
-  const float *mean, *inverse_deviation, *weight, *x, *dy;
-  float *dweight, *dbias, *dx;
+  const float *mean, *inverse_deviation, *weight;
+  const void *x, *dy;
+  float *dweight, *dbias;
+  void* dx;
   double* scratch = nullptr; ///< the device's: scratch.hpp
 };
 /// cpu::group_norm; `weight` and `bias` may be null.
 struct group_norm_forward {
   cpu::group_geometry geometry;
   std::int64_t batch;
-  const float *x, *weight, *bias;
-  float *y, *mean, *inverse_deviation;
+  const void* x;
+  const float *weight, *bias;
+  void* y;
+  float *mean, *inverse_deviation;
 };
 /// cpu::group_norm_backward; `weight`, `dweight`, `dbias` and `dx` may be null.
 struct group_norm_backward {
   cpu::group_geometry geometry;
   std::int64_t batch;
-  const float *x, *mean, *inverse_deviation, *weight, *dy;
-  float *dweight, *dbias, *dx;
+  const void* x;
+  const float *mean, *inverse_deviation, *weight;
+  const void* dy;
+  float *dweight, *dbias;
+  void* dx;
   double* scratch = nullptr; ///< the device's: scratch.hpp
 };
 /// cpu::softmax of (rows, width).
 struct softmax_forward {
   std::int64_t rows, width;
-  const float* x;
-  float* y;
+  const void* x;
+  void* y;
 };
 /// cpu::softmax_backward.
 struct softmax_backward {
   std::int64_t rows, width;
-  const float *y, *dy;
-  float* dx;
+  const void *y, *dy;
+  void* dx;
 };
 
 // ---- rows of tables
@@ -279,12 +330,15 @@ struct distance {
 // ---- libraries
 
 /// c (m, n) = a b + `row`, where a is (m, k), or (k, m) and transposed, b (k, n), or (n, k) and
-/// transposed. `row` (n) may be null. Products of floats, summed as floats.
+/// transposed. `row` (n) may be null. Summed as floats. With bf16, `row` is added to the product
+/// when that was rounded, and the sum is rounded again.
 struct product {
   std::int64_t m, n, k;
   bool transpose_a, transpose_b;
-  const float *a, *b, *row;
-  float* c;
+  const void *a, *b;
+  const float* row;
+  void* c;
+  bool c_is_floats = false; ///< whatever activations are; `row` is null then
 };
 /// The three passes of a convolution, as of kernels/cpu/convolution.hpp. Weights and their gradient
 /// are (out_channels, kernel_height, kernel, in_channels): channels innermost, other than there.
@@ -298,15 +352,16 @@ struct convolution {
   pass which;
   cpu::convolution_geometry geometry;
   std::int64_t batch;
-  float *x, *w, *y; ///< the one that the pass computes is written (=)
+  void *x, *w, *y; ///< the one that the pass computes is written (=)
 };
 
 using step =
-    std::variant<fill, copy, add, multiply, relu_forward, relu_backward, activate_forward, activate_backward,
-                 dropout, transpose, read_columns, write_columns, sum_columns, add_row, max_pool_forward,
-                 max_pool_backward, average_pool_forward, average_pool_backward, batch_statistics,
-                 inverse_deviation, normalise, batch_norm_backward, group_norm_forward, group_norm_backward,
-                 softmax_forward, softmax_backward, read_indices, embedding_forward, embedding_backward,
-                 cross_entropy, distance, product, convolution>;
+    std::variant<fill, copy, add_floats, clear_activations, copy_activations, narrow, widen, add, multiply,
+                 relu_forward, relu_backward, activate_forward, activate_backward, dropout, transpose,
+                 transpose_narrowing, transpose_widening, read_columns, write_columns, sum_columns, add_row,
+                 max_pool_forward, max_pool_backward, average_pool_forward, average_pool_backward,
+                 batch_statistics, inverse_deviation, normalise, batch_norm_backward, group_norm_forward,
+                 group_norm_backward, softmax_forward, softmax_backward, read_indices, embedding_forward,
+                 embedding_backward, cross_entropy, distance, product, convolution>;
 
 } // namespace dlrun::kernels::cuda

@@ -17,7 +17,7 @@ namespace dlrun::kernels::cuda {
 
 /// The device that the tests run on: a new one for each call, or one that is kept. Another program
 /// gives another device. `variant` is one of device_variants().
-std::unique_ptr<device> test_device(int variant);
+std::unique_ptr<device> test_device(int variant, precision arithmetic = precision::fp32);
 /// How many there are: a stand-in has one for each order in which threads may run.
 int device_variants();
 

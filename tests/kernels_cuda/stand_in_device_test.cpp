@@ -1,3 +1,4 @@
+#include "kernels/cuda/bf16.hpp"
 #include "kernels/cuda/stand_in/library_steps.hpp"
 #include "kernels/cuda/stand_in/stand_in_device.hpp"
 
@@ -217,12 +218,38 @@ TEST(stand_in_device, multiplies_factors_that_are_rounded_to_its_precision) {
   }
 }
 
+TEST(stand_in_device, of_bf16_rounds_a_product_then_adds_the_row_and_rounds_again) {
+  small_device device({.arithmetic = precision::bf16});
+  const std::vector<bf16> a{rounded_to_bf16(1.5703125F), rounded_to_bf16(-2.0F)},
+      b{rounded_to_bf16(1.0F / 3), rounded_to_bf16(1.0F / 7)};
+  const float sum = 1.5703125F * widened(b[0]) - 2.0F * widened(b[1]), row = 1.0F / 9;
+  auto *const left = device.room(), *const right = device.room(), *const bias = device.room(),
+              *const c = device.room();
+  const auto upload = [&](const void* from, void* to) { device.there.upload(lane::compute, from, to, 4); };
+  upload(a.data(), left);
+  upload(b.data(), right);
+  upload(&row, bias);
+  const auto computed = [&](const step& what) {
+    device.there.run(lane::compute, what);
+    return widened(bf16{static_cast<std::uint16_t>(std::bit_cast<std::uint32_t>(device.get(c)))});
+  };
+  const float rounded = widened(rounded_to_bf16(sum));
+  ASSERT_NE(rounded, sum);
+  EXPECT_EQ(computed(product{1, 1, 2, false, false, left, right, nullptr, c}), rounded);
+  EXPECT_EQ(computed(product{1, 1, 2, false, false, left, right, bias, c}),
+            widened(rounded_to_bf16(rounded + row)));
+  const convolution one{convolution::pass::forward, {2, 1, 1, 1, 1, 1, 1, 1, 0}, 1, left, right, c};
+  EXPECT_EQ(computed(one), rounded);
+  device.there.run(lane::compute, product{1, 1, 2, false, false, left, right, nullptr, c, true});
+  EXPECT_EQ(device.get(c), sum) << "a gradient of weights is floats";
+}
+
 // ---- module
 
 TEST(stand_in_module, opens_the_devices_that_it_lists) {
   stand_in_module module({.devices = 2});
   EXPECT_EQ(module.devices()->size(), 2U);
-  for (const auto arithmetic : {precision::fp32, precision::tf32}) {
+  for (const auto arithmetic : {precision::fp32, precision::tf32, precision::bf16}) {
     const auto opened = module.open(1, arithmetic);
     ASSERT_TRUE(opened);
     EXPECT_EQ((*opened)->arithmetic(), arithmetic);

@@ -17,9 +17,10 @@ constexpr std::array<variant, 4> variants{{{thread_order::ascending, 1},
 
 } // namespace
 
-std::unique_ptr<device> test_device(int number) {
+std::unique_ptr<device> test_device(int number, precision arithmetic) {
   const auto& one = variants.at(static_cast<std::size_t>(number));
-  return std::make_unique<stand_in_device>(stand_in_settings{.order = one.order, .seed = one.seed});
+  return std::make_unique<stand_in_device>(
+      stand_in_settings{.order = one.order, .seed = one.seed, .arithmetic = arithmetic});
 }
 
 bool has_functions_of_host() { return true; }

@@ -1,8 +1,11 @@
 #include "kernels/cuda/stand_in/library_steps.hpp"
 
+#include "kernels/cuda/bf16.hpp"
+
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <concepts>
 #include <cstdint>
 #include <vector>
 
@@ -10,20 +13,29 @@ namespace dlrun::kernels::cuda {
 namespace {
 
 /// A product of two factors, in double.
-double times(float a, float b, precision arithmetic) {
-  if (arithmetic == precision::tf32) return times(rounded_to_tf32(a), rounded_to_tf32(b), precision::fp32);
-  return static_cast<double>(a) * static_cast<double>(b);
+template <class Number>
+double times(Number a, Number b, precision arithmetic) {
+  if (arithmetic == precision::tf32)
+    return times(rounded_to_tf32(widened(a)), rounded_to_tf32(widened(b)), precision::fp32);
+  return static_cast<double>(widened(a)) * static_cast<double>(widened(b));
 }
 
+/// With factors and results of these types. A row is added to a sum before that is a float, and to
+/// what is bf16 after it was rounded.
+template <class Number, class Result>
 void compute(const product& s, precision arithmetic) {
+  constexpr bool row_first = std::same_as<Result, float>;
+  const auto *const a = static_cast<const Number*>(s.a), *const b = static_cast<const Number*>(s.b);
   const std::int64_t a_row = s.transpose_a ? 1 : s.k, a_step = s.transpose_a ? s.m : 1;
   const std::int64_t b_column = s.transpose_b ? s.k : 1, b_step = s.transpose_b ? 1 : s.n;
   for (std::int64_t i = 0; i < s.m; ++i)
     for (std::int64_t j = 0; j < s.n; ++j) {
-      double sum = s.row == nullptr ? 0.0 : static_cast<double>(s.row[j]);
+      double sum = row_first && s.row != nullptr ? static_cast<double>(s.row[j]) : 0.0;
       for (std::int64_t l = 0; l < s.k; ++l)
-        sum += times(s.a[i * a_row + l * a_step], s.b[j * b_column + l * b_step], arithmetic);
-      s.c[i * s.n + j] = static_cast<float>(sum);
+        sum += times(a[i * a_row + l * a_step], b[j * b_column + l * b_step], arithmetic);
+      auto rounded = stored_as<Result>(static_cast<float>(sum));
+      if (!row_first && s.row != nullptr) rounded = stored_as<Result>(widened(rounded) + s.row[j]);
+      static_cast<Result*>(s.c)[i * s.n + j] = rounded;
     }
 }
 
@@ -54,29 +66,34 @@ void each_product(const convolution& s, Visit visit) {
       for (std::int64_t column = 0; column < g.out_width; ++column) window(n, row, column);
 }
 
-/// Sums in double of as many floats as there are at `to`.
-template <class Add>
-void sum_to(float* to, std::int64_t count, Add add) {
+/// Sums in double of as many numbers as there are at `to`.
+template <class Number, class Add>
+void sum_to(void* to, std::int64_t count, Add add) {
   std::vector<double> sums(static_cast<std::size_t>(count), 0.0);
   add(sums.data());
-  std::ranges::transform(sums, to, [](double sum) { return static_cast<float>(sum); });
+  std::ranges::transform(sums, static_cast<Number*>(to),
+                         [](double sum) { return stored_as<Number>(static_cast<float>(sum)); });
 }
 
+template <class Number>
 void compute(const convolution& s, precision arithmetic) {
   const auto& g = s.geometry;
+  const auto *const x = static_cast<const Number*>(s.x), *const w = static_cast<const Number*>(s.w),
+                    *const y = static_cast<const Number*>(s.y);
   switch (s.which) {
   case convolution::pass::forward:
-    return sum_to(s.y, s.batch * g.out_height * g.out_width * g.out_channels, [&](double* y) {
-      each_product(s, [&](auto ix, auto iw, auto iy) { y[iy] += times(s.x[ix], s.w[iw], arithmetic); });
+    return sum_to<Number>(s.y, s.batch * g.out_height * g.out_width * g.out_channels, [&](double* to) {
+      each_product(s, [&](auto ix, auto iw, auto iy) { to[iy] += times(x[ix], w[iw], arithmetic); });
     });
   case convolution::pass::backward_data:
-    return sum_to(s.x, s.batch * g.height * g.width * g.in_channels, [&](double* x) {
-      each_product(s, [&](auto ix, auto iw, auto iy) { x[ix] += times(s.y[iy], s.w[iw], arithmetic); });
+    return sum_to<Number>(s.x, s.batch * g.height * g.width * g.in_channels, [&](double* to) {
+      each_product(s, [&](auto ix, auto iw, auto iy) { to[ix] += times(y[iy], w[iw], arithmetic); });
     });
   case convolution::pass::backward_weights:
-    return sum_to(s.w, g.out_channels * g.kernel_height() * g.kernel * g.in_channels, [&](double* w) {
-      each_product(s, [&](auto ix, auto iw, auto iy) { w[iw] += times(s.x[ix], s.y[iy], arithmetic); });
-    });
+    return sum_to<Number>(
+        s.w, g.out_channels * g.kernel_height() * g.kernel * g.in_channels, [&](double* to) {
+          each_product(s, [&](auto ix, auto iw, auto iy) { to[iw] += times(x[ix], y[iy], arithmetic); });
+        });
   }
 }
 
@@ -92,10 +109,17 @@ float rounded_to_tf32(float value) {
 }
 
 void run_library(queue on, const product& what, precision arithmetic) {
-  on->put([=] { compute(what, arithmetic); });
+  with_number(arithmetic, [&]<class Number>(Number) {
+    on->put([=] {
+      if (what.c_is_floats)
+        compute<Number, float>(what, arithmetic);
+      else
+        compute<Number, Number>(what, arithmetic);
+    });
+  });
 }
 void run_library(queue on, const convolution& what, precision arithmetic) {
-  on->put([=] { compute(what, arithmetic); });
+  with_number(arithmetic, [&]<class Number>(Number) { on->put([=] { compute<Number>(what, arithmetic); }); });
 }
 
 } // namespace dlrun::kernels::cuda

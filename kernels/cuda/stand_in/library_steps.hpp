@@ -12,7 +12,8 @@ namespace dlrun::kernels::cuda {
 /// for the order of sums.
 float rounded_to_tf32(float value);
 
-/// Each sum is taken in double, then rounded. With tf32 the factors are rounded first.
+/// Each sum is taken in double, then rounded to what is written. With tf32 the factors are rounded
+/// first.
 void run_library(queue on, const product& what, precision arithmetic);
 void run_library(queue on, const convolution& what, precision arithmetic);
 

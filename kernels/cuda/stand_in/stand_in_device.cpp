@@ -102,7 +102,7 @@ void stand_in_device::run(lane on, const step& what) {
   const auto scratch = std::make_shared<std::vector<double>>(static_cast<std::size_t>(scratch_of_step(what)),
                                                              std::numeric_limits<double>::quiet_NaN());
   scratch_ = std::max(scratch_, scratch->size() * sizeof(double));
-  run_step(&where, with_scratch(what, scratch->data()),
+  run_step(&where, settings_.arithmetic, with_scratch(what, scratch->data()),
            [this](queue to, const auto& one) { run_library(to, one, settings_.arithmetic); });
   if (!scratch->empty()) where.put([scratch] {}); // it lasts until then
 }

@@ -1,52 +1,68 @@
-/// The device of the tests on a GPU: number 0 of this host, opened once.
+/// The device of the tests on a GPU: number 0 of this host, opened once a precision.
 
 #include "kernels/cuda/cuda_module.hpp"
 #include "tests/kernels_cuda/on_device.hpp"
 
 #include <cstdio>
+#include <cstdlib>
+#include <map>
+#include <memory>
 #include <utility>
 
 namespace dlrun::kernels::cuda {
 namespace {
 
-device& kept() {
+/// In each precision.
+device& opened(precision arithmetic) {
   static cuda_module module;
-  static auto opened = module.open(0, precision::fp32);
-  if (!opened) {
-    std::fprintf(stderr, "%s\n", opened.error().message.c_str());
+  static std::map<precision, std::unique_ptr<device>> all;
+  auto& one = all[arithmetic];
+  if (one) return *one;
+  auto made = module.open(0, arithmetic);
+  if (!made) {
+    std::fprintf(stderr, "%s\n", made.error().message.c_str());
     std::abort();
   }
-  return **opened;
+  one = std::move(*made);
+  return *one;
 }
 
-/// Hands every call to kept(): what a test closes stays open.
+/// Hands every call to opened(): what a test closes stays open.
 class borrowed_device final : public device {
 public:
-  device_properties properties() const override { return kept().properties(); }
-  precision arithmetic() const override { return kept().arithmetic(); }
-  std::size_t free_bytes() const override { return kept().free_bytes(); }
-  std::size_t library_bytes() const override { return kept().library_bytes(); }
-  result<void*> allocate(std::size_t bytes) override { return kept().allocate(bytes); }
-  void release(void* memory) override { kept().release(memory); }
-  result<void*> allocate_host(std::size_t bytes) override { return kept().allocate_host(bytes); }
-  void release_host(void* memory) override { kept().release_host(memory); }
+  explicit borrowed_device(precision arithmetic)
+      : kept_{opened(arithmetic)} {}
+
+  device_properties properties() const override { return kept_.properties(); }
+  precision arithmetic() const override { return kept_.arithmetic(); }
+  std::size_t free_bytes() const override { return kept_.free_bytes(); }
+  std::size_t library_bytes() const override { return kept_.library_bytes(); }
+  result<void*> allocate(std::size_t bytes) override { return kept_.allocate(bytes); }
+  void release(void* memory) override { kept_.release(memory); }
+  result<void*> allocate_host(std::size_t bytes) override { return kept_.allocate_host(bytes); }
+  void release_host(void* memory) override { kept_.release_host(memory); }
   void upload(lane on, const void* from, void* to, std::size_t bytes) override {
-    kept().upload(on, from, to, bytes);
+    kept_.upload(on, from, to, bytes);
   }
   void download(lane on, const void* from, void* to, std::size_t bytes) override {
-    kept().download(on, from, to, bytes);
+    kept_.download(on, from, to, bytes);
   }
-  void run(lane on, const step& what) override { kept().run(on, what); }
-  result<std::unique_ptr<event>> make_event() override { return kept().make_event(); }
-  void record(lane on, event& at) override { kept().record(on, at); }
-  void wait(lane on, event& at) override { kept().wait(on, at); }
-  result<void> finish(event& at) override { return kept().finish(at); }
-  result<void> finish(lane on) override { return kept().finish(on); }
+  void run(lane on, const step& what) override { kept_.run(on, what); }
+  result<std::unique_ptr<event>> make_event() override { return kept_.make_event(); }
+  void record(lane on, event& at) override { kept_.record(on, at); }
+  void wait(lane on, event& at) override { kept_.wait(on, at); }
+  result<void> finish(event& at) override { return kept_.finish(at); }
+  result<void> finish(lane on) override { return kept_.finish(on); }
+
+private:
+  device& kept_;
 };
 
 } // namespace
 
-std::unique_ptr<device> test_device(int) { return std::make_unique<borrowed_device>(); }
+std::unique_ptr<device> test_device(int, precision arithmetic) {
+  return std::make_unique<borrowed_device>(arithmetic);
+}
 
 int device_variants() { return 1; }
 

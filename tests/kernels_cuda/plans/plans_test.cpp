@@ -49,7 +49,8 @@ std::vector<convolution> steps_of(const std::string& text, std::int64_t batch) {
   const auto keep = [&](const step& one) {
     if (const auto* const convolved = std::get_if<convolution>(&one)) steps.push_back(*convolved);
   };
-  const auto computer = engine::make_cuda_computer(model, 1, std::make_unique<engine::dry_device>(keep));
+  const auto computer =
+      engine::make_cuda_computer(model, 1, std::make_unique<engine::dry_device>(precision::fp32, keep));
   std::vector<float> parameters(model->layout().flat_size()),
       records(static_cast<std::size_t>(batch * *element_count(model->input_shape())));
   const std::vector<std::int32_t> labels(static_cast<std::size_t>(batch));
@@ -141,8 +142,9 @@ TEST_P(plans, are_deterministic_and_in_the_precision_for_each_convolution) {
   }
   fmt::print("{} in {}: {} plans, {} on tensor cores, at most {} MiB to compute in\n", gpu,
              name_of(arithmetic), all_asked().size(), on_tensor_cores, largest >> 20);
-  if (arithmetic == precision::tf32) {
-    EXPECT_GE(on_tensor_cores * 3, all_asked().size() * 2) << "tf32 would be of little use";
+  if (arithmetic != precision::fp32) {
+    EXPECT_GE(on_tensor_cores * 3, all_asked().size() * 2)
+        << name_of(arithmetic) << " would be of little use";
   }
 }
 
@@ -164,7 +166,7 @@ TEST_P(plans, are_a_function_of_device_sizes_and_precision) {
 
 INSTANTIATE_TEST_SUITE_P(of, plans,
                          testing::Combine(testing::Values("a100", "h100", "l4", "b200"),
-                                          testing::Values(precision::fp32, precision::tf32)),
+                                          testing::Values(precision::fp32, precision::tf32, precision::bf16)),
                          [](const auto& info) {
                            return fmt::format("{}_{}", std::get<0>(info.param),
                                               name_of(std::get<1>(info.param)));

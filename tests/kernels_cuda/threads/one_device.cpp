@@ -4,7 +4,9 @@
 namespace dlrun::kernels::cuda {
 
 /// The order of threads is the scheduler's.
-std::unique_ptr<device> test_device(int) { return std::make_unique<stand_in_device>(stand_in_settings{}); }
+std::unique_ptr<device> test_device(int, precision arithmetic) {
+  return std::make_unique<stand_in_device>(stand_in_settings{.arithmetic = arithmetic});
+}
 
 bool has_functions_of_host() { return true; }
 
