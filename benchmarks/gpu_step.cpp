@@ -1,5 +1,5 @@
 // Samples a second of one worker's GPU, alone: no PS shard, no actors.
-//   build/release/bin/gpu_step build/release/lib/libdlrun_cuda.so resnet50 64 5
+//   build/release/bin/gpu_step build/release/lib/libdlrun_cuda.so resnet50 64 5 bf16
 // `bare` is forward and backward pass with the records brought to the GPU; `worker` also brings the
 // parameters there and the gradient back, as a step of a worker does. Prints one line of JSON.
 #include "benchmarks/benchmark_models.hpp"
@@ -12,6 +12,7 @@
 #include <fmt/format.h>
 #include <random>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace {
@@ -64,6 +65,13 @@ private:
   std::vector<std::int32_t> labels_;
 };
 
+kernels::cuda::precision precision_of(std::string_view word) {
+  using enum kernels::cuda::precision;
+  for (const auto one : {fp32, tf32, bf16})
+    if (word == kernels::cuda::name_of(one)) return one;
+  give_up(fmt::format("no precision '{}', but fp32, tf32 and bf16", word));
+}
+
 /// Samples a second of `step`, which takes `size` samples, over so many seconds after a warm-up.
 template <class Step>
 double throughput(std::int64_t size, double seconds, const Step& step) {
@@ -83,14 +91,15 @@ double throughput(std::int64_t size, double seconds, const Step& step) {
 } // namespace
 
 int main(int argc, char** argv) {
-  if (argc != 5) give_up("usage: gpu_step MODULE mlp|cnn|resnet50 BATCH SECONDS");
+  if (argc != 6) give_up("usage: gpu_step MODULE mlp|cnn|resnet50 BATCH SECONDS fp32|tf32|bf16");
   const std::string name = argv[2];
   const std::int64_t size = std::atoll(argv[3]);
   const double seconds = std::atof(argv[4]);
   if (size < 1 || !(seconds > 0)) give_up("BATCH and SECONDS are numbers above 0");
+  const auto arithmetic = precision_of(argv[5]);
   const problem given{name, size};
   auto* const cuda = or_give_up(kernels::cuda::load_module(argv[1]));
-  auto device = or_give_up(cuda->open(0, kernels::cuda::precision::fp32));
+  auto device = or_give_up(cuda->open(0, arithmetic));
   const auto properties = device->properties();
   const auto computer = engine::make_cuda_computer(given.model(), 1, std::move(device));
   or_give_up(computer->read({0}, given.parameters()));
@@ -105,7 +114,8 @@ int main(int argc, char** argv) {
     compute();
     or_give_up(computer->copy(*gradient, 0, on_host));
   });
-  fmt::print(R"({{"model": "{}", "batch": {}, "bare": {:.1f}, "worker": {:.1f}, "device": "{}"}})"
-             "\n",
-             name, size, bare, worker, properties.name);
+  fmt::print(
+      R"({{"model": "{}", "batch": {}, "precision": "{}", "bare": {:.1f}, "worker": {:.1f}, "device": "{}"}})"
+      "\n",
+      name, size, name_of(arithmetic), bare, worker, properties.name);
 }

@@ -81,8 +81,10 @@ result<void> check_job(const spec::JobSpec& job, const pods_wish& wanted) {
     return refuse(
         "cluster.device: with \"cuda\" workers need GPUs, and these pods ask for none: let it be \"cpu\"");
   if (job::precision_of(job) != job::precision::fp32)
-    return refuse("train.precision: with \"tf32\" workers need GPUs, and these pods ask for none: let it be "
-                  "\"fp32\"");
+    return refuse(
+        fmt::format("train.precision: with \"{}\" workers need GPUs, and these pods ask for none: let "
+                    "it be \"fp32\"",
+                    job.train().precision()));
   if (const auto replicas = runtime::replicas_on(job, wanted.hosts_min); replicas > wanted.hosts_min)
     return refuse(
         fmt::format("durability.replicas: {0} stores of each PS shard are on as many hosts, and the job "

@@ -88,7 +88,7 @@ log_format log_format_of(const spec::JobSpec& spec) {
 }
 
 precision precision_of(const spec::JobSpec& spec) {
-  constexpr std::array<std::string_view, 2> words{"fp32", "tf32"};
+  constexpr std::array<std::string_view, 3> words{"fp32", "tf32", "bf16"};
   return choose<precision>("train.precision", spec.train().precision(), words);
 }
 

@@ -59,8 +59,9 @@ log_format log_format_of(const spec::JobSpec& spec);
 
 // Of the model and its training.
 
-/// `train.precision`: how GPUs compute products of matrices and convolutions.
-enum class precision : std::uint8_t { fp32, tf32 };
+/// `train.precision`: how GPUs compute products of matrices and convolutions, and store
+/// activations.
+enum class precision : std::uint8_t { fp32, tf32, bf16 };
 precision precision_of(const spec::JobSpec& spec);
 
 /// `gelu.approximate`. Nothing for another word, which the layer itself refuses.

@@ -20,6 +20,7 @@ kernels::cuda::precision arithmetic_of(const spec::JobSpec& spec) {
   switch (job::precision_of(spec)) {
   case job::precision::fp32: break;
   case job::precision::tf32: return kernels::cuda::precision::tf32;
+  case job::precision::bf16: return kernels::cuda::precision::bf16;
   }
   return kernels::cuda::precision::fp32;
 }

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """PyTorch's times for the products and convolutions of step_throughput, in its words: one line of JSON for each.
 
-Single precision without TF32 and deterministic algorithms, channels last; medians of 9 times of as many runs as take about 5 ms.
+Single precision without TF32, then bf16, with deterministic algorithms, channels last; medians of 9 times of as many runs as take about 5 ms.
 """
 import argparse
 import json
@@ -32,19 +32,19 @@ def report(torch, name, operations, call):
     print(json.dumps({"step": name, "us": round(taken * 1e6, 1), "TFLOP/s": round(operations / taken / 1e12, 2)}), flush=True)
 
 
-def products(torch):
+def products(torch, prefix, random):
     for m, n, k in PRODUCTS:
-        a, b, row = torch.randn(m, k, device="cuda"), torch.randn(n, k, device="cuda"), torch.randn(n, device="cuda")
-        report(torch, f"product {m}x{n}x{k}", 2 * m * n * k, lambda: torch.nn.functional.linear(a, b, row))
+        a, b, row = random(m, k), random(n, k), random(n)
+        report(torch, f"{prefix}product {m}x{n}x{k}", 2 * m * n * k, lambda: torch.nn.functional.linear(a, b, row))
 
 
-def convolutions(torch):
+def convolutions(torch, prefix, random):
     for batch, inside, size, outside, kernel, stride, padding in CONVOLUTIONS:
-        x = torch.randn(batch, inside, size, size, device="cuda").to(memory_format=torch.channels_last)
-        w = torch.randn(outside, inside, kernel, kernel, device="cuda").to(memory_format=torch.channels_last)
+        x = random(batch, inside, size, size).to(memory_format=torch.channels_last)
+        w = random(outside, inside, kernel, kernel).to(memory_format=torch.channels_last)
         y = torch.nn.functional.conv2d(x, w, stride=stride, padding=padding)
         operations = 2 * y.numel() * kernel * kernel * inside
-        name = f"convolution {batch}x{inside}x{size}x{size} to {outside} kernel {kernel} stride {stride}"
+        name = f"{prefix}convolution {batch}x{inside}x{size}x{size} to {outside} kernel {kernel} stride {stride}"
         report(torch, f"{name} forward", operations, lambda: torch.nn.functional.conv2d(x, w, stride=stride, padding=padding))
         for which, mask in (("backward_data", [True, False, False]), ("backward_weights", [False, True, False])):
             report(torch, f"{name} {which}", operations, lambda: torch.ops.aten.convolution_backward(
@@ -59,8 +59,12 @@ def main():
     torch.backends.cudnn.deterministic = True
     torch.backends.cudnn.benchmark = False
     print(json.dumps({"device": torch.cuda.get_device_name(), "libraries": f"PyTorch {torch.__version__}, cuDNN {torch.backends.cudnn.version()}"}))
-    products(torch)
-    convolutions(torch)
+    for prefix, number in (("", torch.float32), ("bf16 ", torch.bfloat16)):
+        def random(*shape, of=number):
+            return torch.randn(*shape, device="cuda", dtype=of)
+
+        products(torch, prefix, random)
+        convolutions(torch, prefix, random)
 
 
 if __name__ == "__main__":

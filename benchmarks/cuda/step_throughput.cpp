@@ -1,5 +1,5 @@
 /// How fast a GPU computes steps: kernels of dlrun as a share of the bandwidth that CUDA's own copy
-/// has, products and convolutions in TFLOP/s. One JSON object for each line.
+/// has, products and convolutions in TFLOP/s. One JSON object for each line; those in bf16 say so.
 ///
 /// A figure is the median of 9 times, each of as many runs in a row as take about 5 ms.
 
@@ -13,6 +13,8 @@
 #include <cuda_runtime_api.h>
 #include <fmt/format.h>
 #include <functional>
+#include <string>
+#include <string_view>
 #include <vector>
 
 namespace {
@@ -22,7 +24,7 @@ using namespace dlrun::kernels::cuda;
 namespace cpu = dlrun::kernels::cpu;
 
 /// Of each tensor of a kernel whose bandwidth is measured.
-constexpr std::int64_t floats = std::int64_t{64} << 20;
+constexpr std::int64_t numbers = std::int64_t{64} << 20;
 
 [[noreturn]] void give_up(const error& why) {
   std::fprintf(stderr, "step_throughput: %s\n", why.message.c_str());
@@ -39,11 +41,19 @@ class bench {
 public:
   explicit bench(device& there)
       : there_(there) {}
+  ~bench() {
+    for (void* const one : memory_) there_.release(one);
+  }
+  bench(const bench&) = delete;
+  bench& operator=(const bench&) = delete;
 
-  /// Memory of ones.
+  /// Before the name of each step.
+  std::string_view prefix() const { return there_.arithmetic() == precision::bf16 ? "bf16 " : ""; }
+  /// Memory of ones, as floats.
   float* ones(std::int64_t count) {
     auto* const memory =
         static_cast<float*>(value_of(there_.allocate(static_cast<std::size_t>(count) * sizeof(float))));
+    memory_.push_back(memory);
     there_.run(lane::compute, fill{memory, count, 1.0F});
     return memory;
   }
@@ -68,19 +78,21 @@ private:
   }
 
   device& there_;
+  std::vector<void*> memory_;
 };
 
 struct bandwidth_case {
   std::string name;
-  double tensors; ///< read and written
+  double activations; ///< that are read and written, as parts of `numbers`
   step what;
+  double floats = 0; ///< and of 4 bytes in every precision
 };
 
-/// Steps over tensors of 256 MB.
+/// Steps over activations of 256 MB, or 128 MB in bf16.
 std::vector<bandwidth_case> bandwidth_cases(bench& b) {
-  float *const x = b.ones(floats), *const y = b.ones(floats), *const z = b.ones(floats);
+  float *const x = b.ones(numbers), *const y = b.ones(numbers), *const z = b.ones(numbers);
   float *const small = b.ones(4096), *const more = b.ones(4096), *const most = b.ones(4096);
-  const std::int64_t channels = 256, rows = floats / channels;
+  const std::int64_t channels = 256, rows = numbers / channels;
   const random_stream stream(1, random_purpose::dropout, 1, 2, 3);
   const cpu::pool_geometry halves{.channels = 64,
                                   .height = 128,
@@ -89,14 +101,14 @@ std::vector<bandwidth_case> bandwidth_cases(bench& b) {
                                   .out_width = 64,
                                   .kernel = 2,
                                   .stride = 2};
-  return {{"copy", 2, copy{x, y, floats}},
-          {"fill", 1, fill{x, floats, 1.0F}},
-          {"add", 3, add{x, y, z, floats}},
-          {"relu_forward", 2, relu_forward{x, y, floats}},
-          {"relu_backward", 3, relu_backward{x, y, z, floats}},
-          {"activate_forward", 2, activate_forward{cpu::activation::gelu, 0.0F, x, y, floats}},
-          {"dropout", 2, dropout{stream, 0.5F, 2.0F, x, y, floats}},
-          {"transpose", 2, transpose{16, 2048, floats / 16 / 2048, x, y}},
+  return {{"copy_activations", 2, copy_activations{x, y, numbers}},
+          {"clear_activations", 1, clear_activations{x, numbers}},
+          {"add", 3, add{x, y, z, numbers}},
+          {"relu_forward", 2, relu_forward{x, y, numbers}},
+          {"relu_backward", 3, relu_backward{x, y, z, numbers}},
+          {"activate_forward", 2, activate_forward{cpu::activation::gelu, 0.0F, x, y, numbers}},
+          {"dropout", 2, dropout{stream, 0.5F, 2.0F, x, y, numbers}},
+          {"transpose", 2, transpose{16, 2048, numbers / 16 / 2048, x, y}},
           {"sum_columns", 1, sum_columns{rows, channels, x, small}},
           {"add_row", 2, add_row{rows, channels, small, x}},
           {"batch_statistics", 1, batch_statistics{rows, channels, 1e-5F, x, small, more, most}},
@@ -104,12 +116,13 @@ std::vector<bandwidth_case> bandwidth_cases(bench& b) {
           {"batch_norm_backward", 3,
            batch_norm_backward{rows, channels, small, more, nullptr, x, y, nullptr, nullptr, z}},
           {"softmax_forward", 2, softmax_forward{rows, channels, x, y}},
-          {"max_pool_forward", 1.5, max_pool_forward{halves, 64, x, y, reinterpret_cast<std::int32_t*>(z)}}};
+          {"max_pool_forward", 1.25, max_pool_forward{halves, 64, x, y, reinterpret_cast<std::int32_t*>(z)},
+           0.25}};
 }
 
 void measure_bandwidth(bench& b) {
-  float *const from = b.ones(floats), *const to = b.ones(floats);
-  const double bytes = static_cast<double>(floats) * sizeof(float);
+  float *const from = b.ones(numbers), *const to = b.ones(numbers);
+  const double bytes = static_cast<double>(numbers) * sizeof(float);
   const double copying = b.seconds([&] {
     if (cudaMemcpyAsync(to, from, static_cast<std::size_t>(bytes), cudaMemcpyDeviceToDevice, nullptr) !=
             cudaSuccess ||
@@ -117,11 +130,14 @@ void measure_bandwidth(bench& b) {
       give_up({error_code::system, "CUDA copies nothing"});
   });
   const double peak = 2 * bytes / copying;
+  const auto stored =
+      static_cast<double>(numbers) * static_cast<double>(activation_bytes(b.there().arithmetic()));
   fmt::print("{{\"step\": \"cudaMemcpyAsync\", \"GB/s\": {:.0f}, \"share of copy\": 1.0}}\n", peak / 1e9);
   for (const auto& one : bandwidth_cases(b)) {
-    const double speed = one.tensors * bytes / b.seconds([&] { b.there().run(lane::compute, one.what); });
-    fmt::print("{{\"step\": \"{}\", \"GB/s\": {:.0f}, \"share of copy\": {:.2f}}}\n", one.name, speed / 1e9,
-               speed / peak);
+    const double moved = one.activations * stored + one.floats * bytes;
+    const double speed = moved / b.seconds([&] { b.there().run(lane::compute, one.what); });
+    fmt::print("{{\"step\": \"{}{}\", \"GB/s\": {:.0f}, \"share of copy\": {:.2f}}}\n", b.prefix(), one.name,
+               speed / 1e9, speed / peak);
   }
 }
 
@@ -130,8 +146,8 @@ void measure_products(bench& b) {
        {std::array<std::int64_t, 3>{4096, 4096, 4096}, {64, 512, 784}, {512, 1024, 1024}}) {
     const product what{m, n, k, false, true, b.ones(m * k), b.ones(k * n), b.ones(n), b.ones(m * n)};
     const double time = b.seconds([&] { b.there().run(lane::compute, what); });
-    fmt::print("{{\"step\": \"product {}x{}x{}\", \"us\": {:.1f}, \"TFLOP/s\": {:.2f}}}\n", m, n, k,
-               time * 1e6, 2.0 * static_cast<double>(m * n * k) / time / 1e12);
+    fmt::print("{{\"step\": \"{}product {}x{}x{}\", \"us\": {:.1f}, \"TFLOP/s\": {:.2f}}}\n", b.prefix(), m,
+               n, k, time * 1e6, 2.0 * static_cast<double>(m * n * k) / time / 1e12);
   }
 }
 
@@ -151,10 +167,10 @@ void measure_convolutions(bench& b) {
     for (int i = 0; i < 3; ++i) {
       const convolution what{static_cast<convolution::pass>(i), g, batch, x, w, y};
       const double time = b.seconds([&] { b.there().run(lane::compute, what); });
-      fmt::print("{{\"step\": \"convolution {}x{}x{}x{} to {} kernel {} stride {} {}\", \"us\": {:.1f}, "
+      fmt::print("{{\"step\": \"{}convolution {}x{}x{}x{} to {} kernel {} stride {} {}\", \"us\": {:.1f}, "
                  "\"TFLOP/s\": {:.2f}}}\n",
-                 batch, in, size, size, out, kernel, stride, names.at(static_cast<std::size_t>(i)),
-                 time * 1e6,
+                 b.prefix(), batch, in, size, size, out, kernel, stride,
+                 names.at(static_cast<std::size_t>(i)), time * 1e6,
                  2.0 * static_cast<double>(batch * after * after * out * kernel * kernel * in) / time / 1e12);
     }
   }
@@ -176,13 +192,17 @@ void measure_launches(bench& b) {
 
 int main() {
   cuda_module module;
-  const auto opened = value_of(module.open(0, precision::fp32));
-  bench b(*opened);
-  fmt::print("{{\"device\": \"{}\", \"libraries\": \"{}\"}}\n", opened->properties().name,
-             opened->properties().libraries);
-  measure_launches(b);
-  measure_bandwidth(b);
-  measure_products(b);
-  measure_convolutions(b);
+  for (const auto arithmetic : {precision::fp32, precision::bf16}) {
+    const auto opened = value_of(module.open(0, arithmetic));
+    bench b(*opened);
+    if (arithmetic == precision::fp32) {
+      fmt::print("{{\"device\": \"{}\", \"libraries\": \"{}\"}}\n", opened->properties().name,
+                 opened->properties().libraries);
+      measure_launches(b);
+    }
+    measure_bandwidth(b);
+    measure_products(b);
+    measure_convolutions(b);
+  }
   return 0;
 }

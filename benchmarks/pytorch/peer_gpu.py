@@ -2,7 +2,7 @@
 """One PyTorch process that trains one batch over and over on a GPU: the other side of compare_gpu. Prints one line of JSON.
 
 `bare` is forward and backward pass with the records brought to the GPU; `worker` also brings the parameters there and the gradients
-back, as a worker of a parameter server does. fp32 means no TF32, in convolutions too, where PyTorch has it by default.
+back, as a worker of a parameter server does. fp32 means no TF32, in convolutions too, where PyTorch has it by default. bf16 is autocast: parameters and losses stay fp32.
 """
 import argparse
 import json
@@ -20,6 +20,7 @@ def arguments():
     parser.add_argument("--model", choices=IMAGES, required=True)
     parser.add_argument("--batch", type=int, default=128, help="records of a step")
     parser.add_argument("--seconds", type=float, default=3, help="how long")
+    parser.add_argument("--precision", choices=["fp32", "bf16"], default="fp32")
     parser.add_argument("--mode", choices=["eager", "channels-last", "compile"], default="eager")
     return parser.parse_args()
 
@@ -68,7 +69,9 @@ def main():
         there = records.cuda(non_blocking=True)
         if chosen.mode == "channels-last":
             there = there.to(memory_format=torch.channels_last)
-        cross_entropy(module(there), labels.cuda(non_blocking=True)).backward()
+        with torch.autocast("cuda", torch.bfloat16, enabled=chosen.precision == "bf16"):
+            loss = cross_entropy(module(there), labels.cuda(non_blocking=True))
+        loss.backward()
 
     def worker():
         with torch.no_grad():

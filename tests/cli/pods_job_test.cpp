@@ -109,8 +109,9 @@ TEST_F(pods_job_test, refuses_what_pods_do_not_have_and_names_key_and_way_out) {
               AllOf(HasSubstr("durability.log"), HasSubstr("\"auto\"")));
   EXPECT_THAT(problem("/data/r.npy", "cluster: {device: cuda}\n"),
               AllOf(HasSubstr("cluster.device"), HasSubstr("\"cpu\"")));
-  EXPECT_THAT(problem("/data/r.npy", "  , precision: tf32"),
-              AllOf(HasSubstr("train.precision"), HasSubstr("\"fp32\"")));
+  for (const std::string precision : {"tf32", "bf16"})
+    EXPECT_THAT(problem("/data/r.npy", ("  , precision: " + precision).c_str()),
+                AllOf(HasSubstr("train.precision: with \"" + precision + "\""), HasSubstr("\"fp32\"")));
   EXPECT_THAT(problem("/data/r.npy", "cluster: {journal: {etcd: {endpoints: [\"http://10.0.0.9:2379\"]}}}\n"),
               AllOf(HasSubstr("cluster.journal"), HasSubstr("\"folder\"")));
   wanted.hosts_min = 1;

@@ -58,7 +58,7 @@ def _(at):
     return at.job(at.spec(), "cluster.device=gpu")
 
 
-@case("an unknown precision", "spec", "train.precision", "fp16", "fp32, tf32")
+@case("an unknown precision", "spec", "train.precision", "fp16", "fp32, tf32, bf16")
 def _(at):
     return at.job(at.spec(), "train.precision=fp16")
 
@@ -93,9 +93,16 @@ def _(at):
     return at.job(at.spec(), "observability.prometheus_port=65536")
 
 
-@case("half precision, which there is not", "spec", "train.precision", "expected one of fp32, tf32")
+@case("half precision for a job on processors", "spec", "train.precision: bf16 is a precision of GPUs", "leave this out")
 def _(at):
     return at.job(at.spec(), "train.precision=bf16")
+
+
+@case("half precision for numbers of rows", "spec", "train.precision: the model has an embedding", "write tf32")
+def _(at):
+    spec = at.spec()
+    spec["model"]["layers"] = [{"embedding": {"num_embeddings": 1000, "embedding_dim": 4}}, "flatten", {"linear": {"out_features": 10}}]
+    return at.job(spec, "train.precision=bf16", "cluster.device=cuda")
 
 
 @case("an unknown layer", "spec", "job.yaml:", "liner", 'did you mean "linear"?')

@@ -88,20 +88,26 @@ class stand_in(device_case):
                 self.expect_same(job.expect_complete(may_redo=True), model)
 
     def test_tf32_has_bits_of_its_own_that_neither_workers_nor_kills_nor_a_resume_change(self):
-        reference = self.undisturbed(self.job("cnn_batch_norm", precision="tf32", workers=1, ps_shards=1))
-        self.assertTrue(reference["host"]["device"].endswith("| tf32"), reference["host"]["device"])
+        self.expect_bits_of_its_own("tf32")
+
+    def test_bf16_has_bits_of_its_own_that_neither_workers_nor_kills_nor_a_resume_change(self):
+        self.expect_bits_of_its_own("bf16")
+
+    def expect_bits_of_its_own(self, precision):
+        reference = self.undisturbed(self.job("cnn_batch_norm", precision=precision, workers=1, ps_shards=1))
+        self.assertTrue(reference["host"]["device"].endswith(f"| {precision}"), reference["host"]["device"])
         in_fp32 = self.reference("cnn_batch_norm")
         self.assertNotEqual(reference["parameters_sha256"], in_fp32["parameters_sha256"])
         self.assertAlmostEqual(reference["train_loss"], in_fp32["train_loss"], delta=0.02)
-        with self.bench.start(self.job("cnn_batch_norm", precision="tf32", workers=2)) as job:
+        with self.bench.start(self.job("cnn_batch_norm", precision=precision, workers=2)) as job:
             with job.held_from_step(2, all_run):
                 job.kill_together([("worker", 1)])
             reports = [job.expect_complete()]
-        with self.bench.start(self.job("cnn_batch_norm", precision="tf32", workers=2)) as job:
+        with self.bench.start(self.job("cnn_batch_norm", precision=precision, workers=2)) as job:
             job.kill_everything_at_step(3)
             code, _, complaint = job.ask("resume", *set_options("train.precision=fp32"))
             self.assertEqual(code, BAD_USAGE, complaint)
-            self.assertIn("train.precision: tf32 -> fp32", complaint)
+            self.assertIn(f"train.precision: {precision} -> fp32", complaint)
             job.resume()
             reports.append(job.expect_complete(may_redo=True))
         for report in reports:
@@ -258,11 +264,12 @@ class no_gpu(device_case):
         self.use("absent")
         self.expect_refused(spec, "there is no CUDA module", "leave cluster.gpus out")
 
-    def test_tf32_is_refused_where_there_is_no_gpu(self):
+    def test_other_precisions_than_fp32_are_refused_where_there_is_no_gpu(self):
         self.use("fake_no_gpu")
-        self.expect_refused(self.job(device="auto", precision="tf32"), "has no GPU", "; or set train.precision: fp32")
-        self.expect_refused(self.job(precision="tf32"), "; or set cluster.device: cpu and set train.precision: fp32")
-        self.expect_refused(self.job(device="cpu", precision="tf32"), "train.precision: tf32 is a precision of GPUs")
+        for precision in ("tf32", "bf16"):
+            self.expect_refused(self.job(device="auto", precision=precision), "has no GPU", "; or set train.precision: fp32")
+            self.expect_refused(self.job(precision=precision), "; or set cluster.device: cpu and set train.precision: fp32")
+            self.expect_refused(self.job(device="cpu", precision=precision), f"train.precision: {precision} is a precision of GPUs")
 
     def test_an_environment_that_overrides_the_precision_is_refused(self):
         self.use("cuda_stand_in")

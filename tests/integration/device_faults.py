@@ -21,7 +21,7 @@ NUMBERS_MAX = {"no_memory_at": 8, "fails_at_step": 60, "hangs_at_step": 60}
 LAST_WORDS = {"no_memory_at": "memory", "fails_at_step": "the device failed: injected",
               "hangs_at_step": "the device gave no answer for 10 s"}
 DEVICE = tuple(NUMBERS_MAX)
-PRECISIONS = ("fp32", "tf32")
+PRECISIONS = ("fp32", "tf32", "bf16")
 KINDS = ("worker", "ps_shard", "coordinator", "ps_shard_and_workers", *DEVICE)
 
 

@@ -76,18 +76,36 @@ TEST(validate, gpus_are_named_once_and_for_a_job_that_may_use_them) {
               testing::HasSubstr("cluster.device: expected one of auto, cpu, cuda"));
 }
 
-TEST(validate, tf32_is_of_a_job_that_may_use_gpus) {
-  for (const auto* device : {"auto", "cuda"})
-    EXPECT_EQ(problems_of(minimal_spec, {"train.precision=tf32", std::string{"cluster.device="} + device}),
-              "");
+TEST(validate, other_precisions_than_fp32_are_of_a_job_that_may_use_gpus) {
+  for (const std::string precision : {"tf32", "bf16"}) {
+    for (const auto* device : {"auto", "cuda"})
+      EXPECT_EQ(problems_of(minimal_spec,
+                            {"train.precision=" + precision, std::string{"cluster.device="} + device}),
+                "");
+    EXPECT_THAT(problems_of(minimal_spec, {"train.precision=" + precision, "cluster.device=cpu"}),
+                testing::AllOf(testing::HasSubstr("train.precision: " + precision +
+                                                  " is a precision of GPUs, and with cluster.device: cpu "
+                                                  "none is used"),
+                               testing::HasSubstr("leave this out, or set cluster.device: cuda")));
+  }
   EXPECT_EQ(problems_of(minimal_spec, {"train.precision=fp32", "cluster.device=cpu"}), "");
-  EXPECT_THAT(problems_of(minimal_spec, {"train.precision=tf32", "cluster.device=cpu"}),
-              testing::AllOf(testing::HasSubstr("train.precision: tf32 is a precision of GPUs, and with "
-                                                "cluster.device: cpu none is used"),
-                             testing::HasSubstr("leave this out, or set cluster.device: cuda")));
-  for (const auto* unknown : {"bf16", "fp16", "TF32"})
+  for (const auto* unknown : {"fp16", "half", "TF32"})
     EXPECT_THAT(problems_of(minimal_spec, {std::string{"train.precision="} + unknown, "cluster.device=cpu"}),
-                testing::HasSubstr("train.precision: expected one of fp32, tf32"));
+                testing::HasSubstr("train.precision: expected one of fp32, tf32, bf16"));
+}
+
+TEST(validate, an_embedding_has_row_numbers_that_bf16_has_not) {
+  const auto problems = [](const std::string& precision) {
+    return problems_of(minimal_spec,
+                       {"train.precision=" + precision, "cluster.device=cuda",
+                        "model.layers=[{embedding: {num_embeddings: 1000, embedding_dim: 4}}, {flatten: {}}, "
+                        "{linear: {out_features: 10}}]"});
+  };
+  EXPECT_EQ(problems("tf32"), "");
+  EXPECT_THAT(problems("bf16"),
+              testing::AllOf(testing::HasSubstr("train.precision: the model has an embedding, and row "
+                                                "numbers above 256 are not all numbers of bf16"),
+                             testing::HasSubstr("write tf32, or leave this out")));
 }
 
 TEST(validate, what_is_shown_to_others_is_a_port_a_truth_and_a_format) {

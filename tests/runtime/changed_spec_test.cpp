@@ -61,6 +61,8 @@ TEST(changed_spec, another_precision_computes_other_bits) {
   EXPECT_THAT(refusal({"train.precision=tf32"}), HasSubstr("train.precision: fp32 -> tf32"));
   EXPECT_THAT(refusal({"train.precision=fp32"}, {"train.precision=tf32"}),
               HasSubstr("train.precision: tf32 -> fp32"));
+  EXPECT_THAT(refusal({"train.precision=tf32"}, {"train.precision=bf16"}),
+              HasSubstr("train.precision: bf16 -> tf32"));
 }
 
 TEST(changed_spec, the_same_weights_may_lie_elsewhere_but_not_be_others) {

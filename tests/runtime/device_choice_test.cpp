@@ -91,7 +91,8 @@ TEST(device_choice, gives_each_gpu_the_precision_of_the_job) {
   using kernels::cuda::precision;
   const named_module named{fake_module("two_gpus")};
   for (const auto& [name, arithmetic] :
-       {std::pair("fp32", precision::fp32), std::pair("tf32", precision::tf32)}) {
+       {std::pair("fp32", precision::fp32), std::pair("tf32", precision::tf32),
+        std::pair("bf16", precision::bf16)}) {
     const auto spec = spec_with({"cluster.device=cuda", std::string{"train.precision="} + name});
     EXPECT_EQ(open_gpus(spec)->place_of({1}, 1).arithmetic, arithmetic);
     EXPECT_EQ(open_gpu(spec, 1)->place_of({0}, 1).arithmetic, arithmetic);
@@ -100,7 +101,10 @@ TEST(device_choice, gives_each_gpu_the_precision_of_the_job) {
 
 TEST(device_choice, refuses_an_environment_that_overrides_the_precision) {
   const auto fp32 = spec_with({}), tf32 = spec_with({"train.precision=tf32"});
-  for (const auto* unset_or_0 : {"", "0"}) EXPECT_TRUE(check_override(fp32, unset_or_0));
+  for (const auto* unset_or_0 : {"", "0"}) {
+    EXPECT_TRUE(check_override(fp32, unset_or_0));
+    EXPECT_TRUE(check_override(spec_with({"train.precision=bf16"}), unset_or_0));
+  }
   for (const auto* unset_or_1 : {"", "1"}) EXPECT_TRUE(check_override(tf32, unset_or_1));
   const auto left_out = check_override(tf32, "0"), unasked = check_override(fp32, "1");
   ASSERT_FALSE(left_out);
