@@ -4,10 +4,10 @@
 #include "cli/run_display.hpp"
 #include "cli/say.hpp"
 #include "cli/standard_streams.hpp"
-#include "cli/stop_signals.hpp"
 #include "runtime/run_record.hpp"
 
 #include <cerrno>
+#include <chrono>
 #include <cstdlib>
 #include <memory>
 #include <optional>
@@ -16,13 +16,18 @@
 namespace dlrun::cli {
 namespace {
 
+/// Signals that come so soon after the first are one wish.
+constexpr auto same_wish = std::chrono::milliseconds(500);
+
 /// A display, and the signals that end the run.
 class displayed_run final : public runtime::run_observer {
 public:
-  displayed_run(const display_options& options, const display_choice& how, std::filesystem::path run_dir)
+  displayed_run(const display_options& options, const display_choice& how, std::filesystem::path run_dir,
+                stop_signals& signals)
       : options_{options}
       , how_{how}
-      , run_dir_{std::move(run_dir)} {}
+      , run_dir_{std::move(run_dir)}
+      , signals_{signals} {}
 
   result<void> begun() override {
     if (how_.begun)
@@ -52,9 +57,12 @@ public:
     }
     if (*signal == SIGHUP) return runtime::stop_wish{"interrupted: the terminal was closed (SIGHUP)", {}};
     runtime::stop_wish wish{"interrupted by a signal", {}};
-    // A terminal that closes may tell it more than once; a person who presses Ctrl-C again means
-    // it.
-    if (++asked_ > 1) wish.end_now = [this] { end_now(); };
+    // A terminal that closes may tell it more than once, and so does timeout(1), which tells a
+    // process and its group; a person who presses Ctrl-C again means it.
+    const auto now = std::chrono::steady_clock::now();
+    const bool is_meant = asked_since_ && now - *asked_since_ >= same_wish;
+    if (is_meant) wish.end_now = [this] { end_now(); };
+    if (!asked_since_) asked_since_ = now;
     return wish;
   }
 
@@ -71,20 +79,21 @@ private:
   const display_choice& how_;
   std::filesystem::path run_dir_;
   std::unique_ptr<runtime::run_observer> display_; ///< null until the job has begun
-  stop_signals signals_;
-  int asked_ = 0;
+  stop_signals& signals_;
+  std::optional<std::chrono::steady_clock::time_point> asked_since_{};
 };
 
 } // namespace
 
 verb_end run_displayed(const runtime::prepared_job& job, const runtime::local_run_options& options,
-                       const display_choice& how) {
+                       const display_choice& how, stop_signals& signals) {
   std::signal(SIGPIPE, SIG_IGN); // whoever reads our output may go
   displayed_run observer{{.json = how.json,
                           .records_per_step = records_per_step(job.spec.train(), job.train_records),
                           .started = common::now()},
                          how,
-                         options.run_dir};
+                         options.run_dir,
+                         signals};
   const auto report = runtime::run_locally(job, options, observer);
   if (!report) return ended_by(report.error());
   if (unwritten_output() == EPIPE) forget_output();

@@ -1,6 +1,7 @@
 /// A run as the command line shows it.
 #pragma once
 
+#include "cli/stop_signals.hpp"
 #include "cli/verb_end.hpp"
 #include "runtime/local_run.hpp"
 
@@ -27,10 +28,10 @@ struct display_choice {
 };
 
 /// Runs the job: shows progress, ends in order on SIGINT, SIGTERM (a second of these kills) and
-/// SIGHUP. Blocks; takes over those of the process's signals that were not ignored. That nobody
-/// reads stdout any more is no failure.
+/// SIGHUP. Blocks. That nobody reads stdout any more is no failure.
+/// @param signals taken over before anything was made for the run; what came since ends it too
 /// @returns how it ended, after the reason was printed where it is not success.
 verb_end run_displayed(const runtime::prepared_job& job, const runtime::local_run_options& options,
-                       const display_choice& how);
+                       const display_choice& how, stop_signals& signals);
 
 } // namespace dlrun::cli

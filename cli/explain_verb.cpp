@@ -1,4 +1,5 @@
 #include "actors/agent/run_board.hpp"
+#include "actors/protocol/roles.hpp"
 #include "cli/complain.hpp"
 #include "cli/explanation.hpp"
 #include "cli/line_tail.hpp"
@@ -70,8 +71,11 @@ nlohmann::ordered_json stores_in(const nlohmann::ordered_json& status) {
   auto all = nlohmann::ordered_json::array();
   for (const auto& role : status.value("roles", nlohmann::ordered_json::array()))
     if (role.contains("store")) {
-      all.push_back(store_entry(role.value("index", 0U), role["store"]));
-      if (role.value("role", "") == "keeper") all.back()["copy"] = role.value("state", "?");
+      const bool is_copy = role.value("role", "") == "keeper";
+      const protocol::role_name name{is_copy ? protocol::role_kind::keeper : protocol::role_kind::ps_shard,
+                                     role.value("index", 0U)};
+      all.push_back(store_entry(protocol::shard_of(name).value, role["store"]));
+      if (is_copy) all.back()["copy"] = role.value("state", "?");
       if (role.contains("copy")) all.back()["behind"] = role["copy"].value("behind", std::uint64_t{0});
     }
   return all;

@@ -21,6 +21,7 @@ verb_end run_resumed(const runtime::resumption& resumed, const std::optional<run
   if (resumed.replicas) tell_replicas(*resumed.replicas, how.json);
   if (!resumed.missing.empty()) warn(resumed.missing);
   if (!hosts && !resumed.left_behind.empty()) warn(resumed.left_behind);
+  stop_signals signals;
   return run_displayed(*resumed.job,
                        {.run_dir = resumed.folder.path(),
                         .coordinator = resumed.coordinator,
@@ -29,7 +30,7 @@ verb_end run_resumed(const runtime::resumption& resumed, const std::optional<run
                         .copies_may_wait = resumed.replicas && resumed.replicas->is_auto,
                         .change = resumed.change,
                         .gathers = resumed.gathers},
-                       how);
+                       how, signals);
 }
 
 } // namespace dlrun::cli

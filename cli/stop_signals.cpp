@@ -46,6 +46,16 @@ stop_signals::~stop_signals() {
   signals_to = -1;
 }
 
+bool stop_signals::has_come() const {
+  sigset_t pending{}; // where it is blocked, as before the first next()
+  sigemptyset(&pending);
+  ::sigpending(&pending);
+  for (const int number : {SIGINT, SIGTERM, SIGHUP})
+    if (sigismember(&handled_, number) == 1 && sigismember(&pending, number) == 1) return true;
+  pollfd watched{from_.get(), POLLIN, 0};
+  return ::poll(&watched, 1, 0) == 1;
+}
+
 std::optional<int> stop_signals::next() {
   pthread_sigmask(SIG_UNBLOCK, &handled_, nullptr);
   char number = 0;

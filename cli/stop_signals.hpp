@@ -20,6 +20,8 @@ public:
   stop_signals& operator=(const stop_signals&) = delete;
   ~stop_signals();
 
+  /// Whether one came that next() has not told. Changes nothing.
+  bool has_come() const;
   /// The number of one that came; to be called on the thread that made it, when all others are
   /// there.
   std::optional<int> next();

@@ -70,7 +70,10 @@ verb_end begin(const train_options& options, const std::optional<runtime::hosts_
   if (!job) return ended_by(job.error());
   if (auto fits = runtime::check_for_hosts(job->spec, hosts); !fits) return ended_by(fits.error());
   warn_of_trained_on(*job);
-  const auto run = runtime::begin_run(*job, options.run_dir, torn, hosts);
+  stop_signals signals; // from here on there is something to end in order
+  const auto run = runtime::begin_run(
+      *job, options.run_dir,
+      {.torn = torn, .hosts = hosts, .is_interrupted = [&signals] { return signals.has_come(); }});
   if (!run) return ended_by(run.error());
   if (run->device)
     tell_auto("device", "cluster", "device", run->device->device, run->device->reason, options.json);
@@ -82,7 +85,7 @@ verb_end begin(const train_options& options, const std::optional<runtime::hosts_
                         .hosts = hosts,
                         .copies_may_wait = run->replicas && run->replicas->is_auto,
                         .is_new = true},
-                       how);
+                       how, signals);
 }
 
 verb_end train(const train_options& options, const display_choice& how) {

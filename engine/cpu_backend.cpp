@@ -1,11 +1,11 @@
 #include "engine/cpu_backend.hpp"
 
+#include "engine/compute_threads.hpp"
 #include "kernels/cpu/permute.hpp"
 #include "kernels/cpu/reduce.hpp"
 
 #include <algorithm>
 #include <dlrun/check.hpp>
-#include <omp.h>
 #include <vector>
 
 namespace dlrun::engine {
@@ -67,7 +67,7 @@ std::unique_ptr<backend_operation> cpu_backend::make_joined_operation(const laye
 }
 
 result<activations> cpu_backend::begin(std::size_t numbers) {
-  omp_set_num_threads(threads_);
+  use_threads(threads_);
   return activations{buffer_.resize(static_cast<std::int64_t>(numbers))};
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <dlrun/check.hpp>
 #include <string_view>
 
@@ -77,9 +78,14 @@ durability_sync durability_sync_of(const spec::JobSpec& spec) {
   return choose<durability_sync>("durability.sync", spec.durability().sync(), words);
 }
 
-replicas replicas_of(const spec::JobSpec& spec) {
-  constexpr std::array<std::string_view, 3> words{"auto", "1", "2"};
-  return choose<replicas>("durability.replicas", spec.durability().replicas(), words);
+std::optional<std::uint32_t> replicas_of(const spec::JobSpec& spec) {
+  const auto& text = spec.durability().replicas();
+  if (text.empty() || text == "auto") return std::nullopt;
+  std::uint32_t count = 0;
+  const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), count);
+  DLRUN_CHECK(failed == std::errc{} && end == text.data() + text.size() && count > 0,
+              "durability.replicas is '{}', which is no number of stores", text);
+  return count;
 }
 
 log_format log_format_of(const spec::JobSpec& spec) {

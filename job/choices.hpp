@@ -48,10 +48,9 @@ durability_log durability_log_of(const spec::JobSpec& spec);
 enum class durability_sync : std::uint8_t { process, power };
 durability_sync durability_sync_of(const spec::JobSpec& spec);
 
-/// `durability.replicas`: stores of each PS shard, on as many hosts. `automatic`, "auto", until it
-/// is known on which hosts the job runs.
-enum class replicas : std::uint8_t { automatic, one, two };
-replicas replicas_of(const spec::JobSpec& spec);
+/// `durability.replicas`: stores of each PS shard, on as many hosts. Nothing, "auto", until it is
+/// known on which hosts the job runs.
+std::optional<std::uint32_t> replicas_of(const spec::JobSpec& spec);
 
 /// `observability.log_format`.
 enum class log_format : std::uint8_t { text, json };

@@ -69,6 +69,7 @@ std::string text_expectation(const spec::FieldRule& rule) {
         identifier_length_max);
   if (rule.duration()) return "a duration" + quantity_range(rule, "s") + ", as in 500ms, 2s, 1.5min";
   if (rule.bytes()) return "a size" + quantity_range(rule, "B") + ", as in 512MiB, 10GB";
+  if (rule.auto_or_count()) return "auto, or an integer" + range_of(rule);
   if (rule.interval()) return "off, or a number of epochs or steps, as in 1 epoch, 500 steps";
   return rule.path() ? "the path of a file" : "text";
 }
@@ -108,6 +109,7 @@ bool text_allowed(const spec::FieldRule& rule, const std::string& text) {
   if (rule.identifier()) return is_identifier(text);
   if (rule.duration()) return quantity_allowed(rule, parse_duration(text));
   if (rule.bytes()) return quantity_allowed(rule, parse_bytes(text));
+  if (rule.auto_or_count()) return text == "auto" || quantity_allowed(rule, parse_count(text));
   if (rule.interval()) return text == "off" || parse_interval(text);
   if (rule.path())
     return !text.empty() && text.size() <= path_length_max && text.find('\0') == std::string::npos &&

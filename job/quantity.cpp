@@ -15,7 +15,7 @@ struct unit {
 constexpr std::array time_units = {unit{"ns", 1e-9}, unit{"us", 1e-6},  unit{"ms", 1e-3},  unit{"s", 1},
                                    unit{"min", 60},  unit{"h", 3600.0}, unit{"d", 86400.0}};
 
-constexpr std::uint64_t interval_max = 1'000'000'000'000;
+constexpr std::uint64_t count_max = 1'000'000'000'000;
 
 constexpr double kibi = 1024;
 constexpr std::array size_units = {unit{"", 1},
@@ -52,10 +52,17 @@ std::optional<std::uint64_t> parse_bytes(std::string_view text) {
   return static_cast<std::uint64_t>(*bytes);
 }
 
+std::optional<std::uint64_t> parse_count(std::string_view text) {
+  std::uint64_t count = 0;
+  const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), count);
+  if (failed != std::errc{} || end != text.data() + text.size() || count > count_max) return std::nullopt;
+  return count;
+}
+
 std::optional<interval> parse_interval(std::string_view text) {
   interval parsed;
   const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), parsed.count);
-  if (failed != std::errc{} || parsed.count < 1 || parsed.count > interval_max) return std::nullopt;
+  if (failed != std::errc{} || parsed.count < 1 || parsed.count > count_max) return std::nullopt;
   auto unit = text.substr(static_cast<std::size_t>(end - text.data()));
   while (unit.starts_with(' ')) unit.remove_prefix(1);
   parsed.epochs = unit == "epoch" || unit == "epochs";

@@ -1,4 +1,4 @@
-/// Durations and sizes as people write them: "500ms", "1.5s", "10GB".
+/// Durations and sizes as people write them: "500ms", "1.5s", "10GB"; and numbers.
 #pragma once
 
 #include <cstdint>
@@ -13,6 +13,9 @@ std::optional<double> parse_duration(std::string_view text);
 /// Parses a number with a unit: B, kB, MB, GB, TB (powers of 1000) or KiB, MiB, GiB, TiB (of 1024);
 /// no unit means bytes. @returns bytes, rounded down; nothing for other text or more than 2^63.
 std::optional<std::uint64_t> parse_bytes(std::string_view text);
+
+/// Parses a whole number from 0 to 10^12. @returns nothing for other text.
+std::optional<std::uint64_t> parse_count(std::string_view text);
 
 /// How often something happens: every `count` epochs or steps.
 struct interval {

@@ -295,7 +295,7 @@ void check_evaluation(const spec::JobSpec& spec, const source_map& sources, prob
 /// What is copied to another host are the records of steps, or snapshots.
 void check_replicas(const spec::JobSpec& spec, const source_map& sources, problem_list& problems) {
   const std::string path = "durability.replicas";
-  if (problems.reported(path) || replicas_of(spec) != replicas::two) return;
+  if (problems.reported(path) || replicas_of(spec).value_or(1) < 2) return;
   if (durability_log_of(spec) == durability_log::off)
     problems.add(
         sources.find(path), path,

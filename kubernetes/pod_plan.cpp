@@ -31,6 +31,7 @@ void pod_plan::on_news(const pod_news& news) {
   if (found == pods_.end()) return;
   auto& slot = slots_[found->second.slot];
   if (found->second.incarnation == slot.newest) slot.why = fmt::format("{} is gone", found->second.name);
+  if (is_alive(found->second)) excuse(found->second); // an object goes only when it is deleted
   deletions_.erase(found->first);
   pods_.erase(found);
 }
@@ -41,14 +42,27 @@ void pod_plan::see(const pod_record& pod) {
   if (!has(planted_bug::forget_names)) slot.newest = std::max(slot.newest, pod.incarnation);
   if (slot.unseen && slot.unseen->uid == pod.uid) slot.unseen.reset();
   refused_.see(pod);
+  if (pod.is_going || pod.is_disrupted) excuse(pod);
   pods_[pod.uid] = pod;
+}
+
+/// It was in the job, and was taken away: that says nothing against the next one. Once, since what
+/// the server does not make counts. Those that are deleted here are not the newest.
+void pod_plan::excuse(const pod_record& pod) {
+  auto& slot = slots_[pod.slot];
+  if (slot.joined != pod.uid || slot.excused == pod.uid || slot.newest != pod.incarnation || pod.is_held_back)
+    return;
+  slot.excused = pod.uid;
+  slot.pods_made = 0;
 }
 
 /// One that was made after the list had begun may be missing in it.
 void pod_plan::list(const pod_listing& all) {
   is_listed_ = true;
-  pods_.clear();
+  const auto before = std::exchange(pods_, {});
   for (const auto& pod : all.pods) see(pod);
+  for (const auto& [uid, pod] : before)
+    if (is_alive(pod) && !pods_.contains(uid)) excuse(pod);
   for (auto& [number, slot] : slots_)
     if (slot.unseen && (slot.unseen_since < all.began || has(planted_bug::trust_list))) slot.unseen.reset();
   std::erase_if(deletions_, [this](const auto& one) { return !pods_.contains(one.first); });
@@ -134,6 +148,7 @@ std::string pod_plan::why_given_up(const pod_record& pod, slot_state& state, con
   const bool is_restarted = (!pod.runs || pod.restarts > state.restarts) && !has(planted_bug::no_restart);
   const auto patience = is_restarted ? rules_.restart_patience : rules_.silence_patience;
   if (now - *state.out_since < patience) return "";
+  if (!is_restarted) excuse(pod);
   return is_restarted
              ? fmt::format("the container of {} has ended, and its host has not joined again for {}",
                            pod.name, seconds(patience))

@@ -49,7 +49,8 @@ struct pod_rules {
   std::chrono::milliseconds finished_patience{15'000};
   /// After that many restarts a pod that never joined is given up, while the kubelet holds it back.
   std::uint32_t restarts_max = 4;
-  /// A host that was there for so long is sound: its next pod is made at once.
+  /// A host that was there for so long is sound: its next pod is made at once. So is that of one
+  /// whose pod was taken away: deleted, evicted, or lost with its node.
   std::chrono::milliseconds sound_after{60'000};
   /// Between two pods of a slot, from the third on; doubles.
   std::chrono::milliseconds pause_first{1000}, pause_max{60'000};
@@ -103,7 +104,7 @@ public:
 private:
   struct slot_state {
     std::uint32_t newest = 0;    ///< incarnation that was ever seen
-    std::uint32_t pods_made = 0; ///< or tried to, since its host was sound
+    std::uint32_t pods_made = 0; ///< or tried to, since its host was sound or its pod was taken away
     std::optional<time_point> made_at{};
     time_point not_before{};            ///< the server did not make it
     std::optional<pod_record> unseen{}; ///< made, and not told of by the server yet
@@ -112,6 +113,7 @@ private:
     std::uint64_t memory = 0;       ///< of its pods, at least; it never shrinks
     // of its pod that lives
     std::string joined{};                 ///< uid, once its host was there
+    std::string excused{};                ///< likewise, once it was taken away
     std::optional<time_point> in_since{}; ///< its host is there since then
     std::optional<time_point> out_since{};
     std::uint32_t restarts = 0; ///< when its host was there last
@@ -127,6 +129,7 @@ private:
   };
 
   void see(const pod_record& pod);
+  void excuse(const pod_record& pod);
   void list(const pod_listing& all);
   const pod_record* newest_alive(std::uint32_t slot, const slot_state& state, const std::string& owner) const;
   void look_at_slot(std::uint32_t slot, const wanted_pods& wanted, const host_sights* hosts, time_point now,

@@ -52,11 +52,13 @@ std::uint64_t memory_of(const json& pod) {
   return 0;
 }
 
-/// What the scheduler says.
-void read_scheduling(const json& status, pod_record& into) {
-  for (const auto& one : member(status, "conditions"))
-    if (text_in(one, "type") == "PodScheduled" && text_in(one, "status") == "False")
-      into.waits_for = text_in(one, "message");
+/// What the scheduler says, and whether somebody else's need ends it.
+void read_conditions(const json& status, pod_record& into) {
+  for (const auto& one : member(status, "conditions")) {
+    const auto type = text_in(one, "type"), holds = text_in(one, "status");
+    if (type == "PodScheduled" && holds == "False") into.waits_for = text_in(one, "message");
+    if (type == "DisruptionTarget" && holds == "True") into.is_disrupted = true;
+  }
 }
 
 /// It has one container.
@@ -100,7 +102,7 @@ std::optional<pod_record> read_pod(const json& pod) {
   made.phase = phase_of(text_in(status, "phase"));
   made.is_going = !member(metadata, "deletionTimestamp").is_null();
   made.reason = text_in(status, "reason");
-  read_scheduling(status, made);
+  read_conditions(status, made);
   read_container(status, made);
   made.waits_for = base::printable(made.waits_for, waits_bytes_max);
   made.reason = base::printable(made.reason, why_bytes_max);

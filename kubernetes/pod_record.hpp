@@ -25,6 +25,7 @@ struct pod_record {
   std::uint32_t incarnation = 0;
   pod_phase phase = pod_phase::pending;
   bool is_going = false;                ///< it was deleted, and may still run
+  bool is_disrupted = false;            ///< condition DisruptionTarget: it was evicted, or its node ends
   bool runs = false;                    ///< its container does
   bool is_held_back = false;            ///< CrashLoopBackOff: the kubelet waits before it starts it again
   std::uint32_t restarts = 0;           ///< of its container

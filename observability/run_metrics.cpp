@@ -227,7 +227,9 @@ void run_metrics::collect_copies(families& all) const {
   std::vector<ClientMetric> whole, behind, rate, busy, waited, safe;
   for (const auto& role : now_.roles) {
     if (role.role.kind != role_kind::keeper) continue;
-    const labels shard{{"index", std::to_string(role.role.index)}};
+    labels shard{{"index", std::to_string(protocol::shard_of(role.role).value)}};
+    if (const auto copy = protocol::copy_of(role.role); copy > 0)
+      shard.push_back({"copy", std::to_string(copy + 1)});
     whole.push_back(gauge(role.state == "whole" ? 1 : 0, shard));
     if (!role.copy) continue;
     behind.push_back(gauge(static_cast<double>(role.copy->behind), shard));

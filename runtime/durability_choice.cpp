@@ -2,8 +2,6 @@
 
 #include "base/unique_fd.hpp"
 #include "base/write_all.hpp"
-#include "data/sampler.hpp"
-#include "engine/computer.hpp"
 #include "job/choices.hpp"
 #include "job/run_layout.hpp"
 #include "job/spec_writer.hpp"
@@ -22,44 +20,8 @@ namespace {
 using seconds = std::chrono::duration<double>;
 using clock = std::chrono::steady_clock;
 
-constexpr int compute_rounds = 3; // the first one makes the primitives
 constexpr std::size_t write_bytes_min = std::size_t{16} << 20;
 constexpr std::size_t write_chunk = std::size_t{1} << 20;
-
-/// The shortest of a few: what disturbs makes it longer, never shorter.
-result<seconds> microbatch_time(const prepared_job& job) {
-  const auto model = engine::model::build(job.spec.model());
-  if (!model) return tl::unexpected(model.error());
-  const auto size = job.spec.train().microbatch_size();
-  std::size_t features = 1;
-  for (const auto extent : (*model)->input_shape()) features *= static_cast<std::size_t>(extent);
-  std::vector<float> parameters((*model)->layout().flat_size());
-  (*model)->initialise(job.spec.train().seed(), parameters);
-  // Zero, since that is an index that every embedding has.
-  const std::vector<float> records(static_cast<std::size_t>(size) * features, 0.0F);
-  const auto& loss = (*model)->loss();
-  const bool by_class = loss.targets() == target_kind::classes;
-  const auto targets = static_cast<std::size_t>(size * loss.target_values());
-  const std::vector<std::int32_t> classes(by_class ? targets : 0);
-  const std::vector<float> values(by_class ? 0 : targets);
-  const auto threads = static_cast<int>(job.spec.cluster().threads_per_worker());
-  const auto made = engine::make_computer_at(job.gpus.place_of({}, threads), *model);
-  if (!made) return tl::unexpected(made.error());
-  const auto& computer = made->computer;
-  if (auto read = computer->read({}, parameters); !read) return tl::unexpected(read.error());
-  std::vector<float> memory(parameters.size()); // to the host, as a worker's gradient
-  const auto gradient = computer->lend(memory);
-  if (!gradient) return tl::unexpected(gradient.error());
-  auto best = seconds::max();
-  for (int round = 0; round < compute_rounds; ++round) {
-    const auto begin = clock::now();
-    auto done = computer->forward_backward({records, classes, values, size}, {}, **gradient, nullptr);
-    if (done) done = computer->copy(**gradient, 0, memory);
-    if (!done) return tl::unexpected(done.error());
-    best = std::min(best, seconds{clock::now() - begin});
-  }
-  return best;
-}
 
 /// Bytes a second that the disk takes, the way to it included.
 result<double> write_rate(const std::filesystem::path& folder) {
@@ -97,25 +59,36 @@ std::string_view cost_with_copies(std::string_view log) {
                              : "the steps since the newest snapshot that two hosts have";
 }
 
-result<durability_choice> measure_durability(const prepared_job& job, const std::filesystem::path& folder) {
-  const auto slot = microbatch_time(job);
-  if (!slot) return tl::unexpected(slot.error());
+result<durability_choice> measure_durability(const prepared_job& job, const std::filesystem::path& folder,
+                                             const trial_way& try_one) {
+  const auto tried = try_one(job);
+  if (!tried) return tl::unexpected(tried.error());
+  if (!tried->time && !tried->is_too_long)
+    return durability_choice{"snapshots",
+                             fmt::format("how long a step takes could not be tried, on records of zeros: {}; "
+                                         "snapshots cost less where steps are short",
+                                         tried->why)};
   const auto rate = write_rate(folder);
   if (!rate) return tl::unexpected(rate.error());
   const auto cores = std::max(1U, std::thread::hardware_concurrency());
   const auto workers = std::min<double>(static_cast<double>(job.spec.cluster().workers()), cores);
-  const auto step_time = *slot * static_cast<double>(job.spec.train().microbatches_per_step()) / workers;
+  const auto slot = tried->time.value_or(trial_options{}.patience);
+  const auto step_time = slot * static_cast<double>(job.spec.train().microbatches_per_step()) / workers;
   const auto bytes = job.parameter_count * sizeof(float);
-  return choose_durability(bytes, seconds{static_cast<double>(bytes) / *rate}, step_time);
+  auto choice = choose_durability(bytes, seconds{static_cast<double>(bytes) / *rate}, step_time);
+  if (!tried->time) choice.reason += "; a microbatch was tried, on records of zeros: " + tried->why;
+  return choice;
 }
 
-result<std::optional<durability_choice>> settle_durability(prepared_job& job, const run_folder& folder) {
+result<std::optional<durability_choice>> settle_durability(prepared_job& job, const run_folder& folder,
+                                                           const trial_way& try_one) {
   if (job::durability_log_of(job.spec) != job::durability_log::automatic) return std::nullopt;
-  auto choice = measure_durability(job, folder.path());
+  auto choice = measure_durability(job, folder.path(), try_one);
   if (!choice) return tl::unexpected(choice.error());
-  if (job::replicas_of(job.spec) == job::replicas::two) // where it is auto that is said with its own reason
-    choice->reason += fmt::format("; with durability.replicas: 2 a host that is lost with its disk costs {}",
-                                  cost_with_copies(choice->log));
+  // Where it is auto that is said with its own reason.
+  if (const auto replicas = job::replicas_of(job.spec).value_or(1); replicas > 1)
+    choice->reason += fmt::format("; with durability.replicas: {} a host that is lost with its disk costs {}",
+                                  replicas, cost_with_copies(choice->log));
   job.spec.mutable_durability()->set_log(choice->log);
   if (auto kept = job::write_spec_file(folder.spec_file(), job.spec); !kept)
     return tl::unexpected(kept.error());

@@ -1,10 +1,12 @@
 /// What `durability.log: auto` becomes for a job on this machine.
 #pragma once
 
+#include "runtime/microbatch_trial.hpp"
 #include "runtime/prepared_job.hpp"
 #include "runtime/run_folder.hpp"
 
 #include <chrono>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -28,12 +30,18 @@ durability_choice choose_durability(std::uint64_t bytes_per_step, std::chrono::d
 /// Pure. What a host costs that is lost with its disk where there are copies, with that `log`.
 std::string_view cost_with_copies(std::string_view log);
 
-/// Measures both, for a fraction of a second: one microbatch of the model (on made-up records), and
-/// writing to the disk of `folder`, as fast as it takes it for long.
-result<durability_choice> measure_durability(const prepared_job& job, const std::filesystem::path& folder);
+/// How a microbatch of the job is tried.
+using trial_way = std::function<result<microbatch_trial>(const prepared_job&)>;
+
+/// Measures both, as a rule for a fraction of a second: one microbatch of the model, and writing to
+/// the disk of `folder`, as fast as it takes it for long. Where a trial ends badly it is
+/// "snapshots", which costs less.
+result<durability_choice> measure_durability(const prepared_job& job, const std::filesystem::path& folder,
+                                             const trial_way& try_one);
 
 /// Decides what `durability.log: auto` is for this run, and keeps the decision in the folder.
 /// @returns it; nothing for a job that says itself what it wants.
-result<std::optional<durability_choice>> settle_durability(prepared_job& job, const run_folder& folder);
+result<std::optional<durability_choice>> settle_durability(prepared_job& job, const run_folder& folder,
+                                                           const trial_way& try_one);
 
 } // namespace dlrun::runtime

@@ -17,7 +17,7 @@ std::vector<protocol::held_store> held_stores(const std::filesystem::path& folde
   std::vector<protocol::held_store> all;
   for (ps_shard_id shard{0}; shard.value < ps_shards; ++shard.value) {
     const auto is_of = [shard](const protocol::running_start& one) {
-      return one.role == protocol::ps_shard_role(shard) || one.role == protocol::keeper_role(shard);
+      return one.role == protocol::ps_shard_role(shard) || protocol::keeps_copy_of(one.role, shard);
     };
     if (std::ranges::any_of(running, is_of)) continue;
     const auto found =

@@ -18,7 +18,7 @@ constexpr auto run_key = "begun-by-run";
 /// coordinator.
 std::size_t most_changes(const spec::JobSpec& spec) {
   const std::size_t ps_shards = spec.cluster().ps_shards();
-  const auto keepers = job::replicas_of(spec) == job::replicas::one ? 0 : ps_shards;
+  const auto keepers = ps_shards * (job::replicas_of(spec).value_or(2) - 1);
   return std::max(changes_min, job::workers_max_of(spec) + ps_shards + keepers + 1);
 }
 

@@ -29,6 +29,10 @@ open_link(caf::actor_system& system, link::process_link_options options, spdlog:
 
 } // namespace
 
+result<agent::executable> program_of_roles(const std::string& named) {
+  return named.empty() ? agent::own_executable() : program_at(named);
+}
+
 result<launcher_choice> choose_threads(caf::actor_system& system,
                                        const std::shared_ptr<const common::job_context>& job) {
   auto threads = std::make_shared<thread_launcher>(system, job);
@@ -40,7 +44,7 @@ result<launcher_choice> choose_processes(caf::actor_system& system,
                                          const local_run_options& options,
                                          const std::shared_ptr<root_secrets>& secrets,
                                          const std::shared_ptr<spdlog::logger>& log) {
-  auto program = options.role_program.empty() ? agent::own_executable() : program_at(options.role_program);
+  auto program = program_of_roles(options.role_program);
   if (!program) return tl::unexpected(program.error());
   const auto& hosts = options.hosts;
   auto made = agent::process_launcher::create({.job = job,

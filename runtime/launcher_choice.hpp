@@ -2,6 +2,7 @@
 /// hosts.
 #pragma once
 
+#include "actors/agent/process/child_command.hpp"
 #include "actors/agent/role_launcher.hpp"
 #include "actors/common/job_context.hpp"
 #include "actors/link/process_link.hpp"
@@ -14,6 +15,7 @@
 #include <functional>
 #include <memory>
 #include <spdlog/logger.h>
+#include <string>
 
 namespace dlrun::runtime {
 
@@ -24,6 +26,9 @@ struct launcher_choice {
   std::unique_ptr<link::process_link> link;                    ///< to roles of other processes
   std::unique_ptr<hosts_run> hosts{};                          ///< of a run on several hosts
 };
+
+/// What processes of roles execute. @param named path of that program; "": this one
+result<agent::executable> program_of_roles(const std::string& named);
 
 /// Roles as actors of this process.
 result<launcher_choice> choose_threads(caf::actor_system& system,

@@ -1,39 +1,58 @@
 #include "runtime/new_run.hpp"
 
+#include "job/choices.hpp"
 #include "runtime/journal_choice.hpp"
+#include "runtime/launcher_choice.hpp"
+#include "runtime/role_entry.hpp"
 #include "runtime/run_record.hpp"
 
 namespace dlrun::runtime {
 
 namespace {
 
+/// Where roles have processes of their own, a microbatch has one too: the layers of a program may
+/// crash or hang.
+result<microbatch_trial> try_one(const prepared_job& job, const beginning& how) {
+  const bool has_processes = job::placement_of(job.spec) == job::placement::processes &&
+                             (role_entry_passed() || !how.role_program.empty());
+  if (!has_processes) {
+    auto time = time_microbatch(job.spec, job.gpus, [](const auto&) {});
+    if (!time) return tl::unexpected(time.error());
+    return microbatch_trial{.time = *time};
+  }
+  auto program = program_of_roles(how.role_program);
+  if (!program) return tl::unexpected(program.error());
+  return try_microbatch(job.spec, job.gpus,
+                        {.program = std::move(*program), .is_interrupted = how.is_interrupted});
+}
+
 /// What goes into the folder before anything is started.
-result<void> fill(new_run& run, prepared_job& job, const std::optional<hosts_plan>& hosts) {
-  auto durability = settle_durability(job, run.folder);
+result<void> fill(new_run& run, prepared_job& job, const beginning& how) {
+  auto durability =
+      settle_durability(job, run.folder, [&how](const auto& tried) { return try_one(tried, how); });
   if (!durability) return tl::unexpected(durability.error());
   run.durability = std::move(*durability);
   auto record = make_record(job);
-  const auto replicas = choose_replicas(job, hosts_at_least(hosts));
+  const auto replicas = choose_replicas(job, hosts_at_least(how.hosts));
   record.set_replicas(replicas.replicas);
   if (auto written = write_record(run.folder.path(), record); !written) return written;
   if (auto begun = begin_journal(job.spec, record.run()); !begun) return begun;
   set_replicas(replicas, job);
-  if (hosts) run.replicas = replicas;
+  if (how.hosts) run.replicas = replicas;
   return {};
 }
 
 } // namespace
 
-result<new_run> begin_run(prepared_job& job, const std::string& wanted_folder, torn_beginning torn,
-                          const std::optional<hosts_plan>& hosts) {
+result<new_run> begin_run(prepared_job& job, const std::string& wanted_folder, const beginning& how) {
   if (auto opened = open_metrics_port(job); !opened) return tl::unexpected(opened.error());
   if (auto settled = settle_journal(job.spec); !settled) return tl::unexpected(settled.error());
   auto device = settle_device(job);
   if (!device) return tl::unexpected(device.error());
-  auto folder = run_folder::create(wanted_folder, job.spec, torn);
+  auto folder = run_folder::create(wanted_folder, job.spec, how.torn);
   if (!folder) return tl::unexpected(folder.error());
   new_run made{std::move(*folder), std::move(*device), {}, {}};
-  if (auto filled = fill(made, job, hosts); !filled) {
+  if (auto filled = fill(made, job, how); !filled) {
     made.folder.abandon();
     return tl::unexpected(filled.error());
   }

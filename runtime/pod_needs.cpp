@@ -232,7 +232,7 @@ pod_share largest_share(const job_sizes& job, std::uint32_t pods) {
   const auto workers = before / (std::uint64_t{pods} * job.threads_per_worker) + 1;
   return {.workers = static_cast<std::uint32_t>(std::min<std::uint64_t>(job.workers, workers)),
           .ps_shards = std::min(shards, even * (1 + job.copies)),
-          .keepers = pods == 1 ? 0 : shards * job.copies};
+          .keepers = pods == 1 || job.copies == 0 ? 0 : shards};
 }
 
 pod_needs needs_of_pod(const job_sizes& job, std::uint32_t pods, std::uint64_t data) {

@@ -34,19 +34,13 @@ std::string why_two(const spec::JobSpec& spec, std::size_t hosts, std::uint64_t 
 } // namespace
 
 std::uint32_t replicas_on(const spec::JobSpec& spec, std::size_t hosts) {
-  switch (job::replicas_of(spec)) {
-  case job::replicas::one: return 1;
-  case job::replicas::two: return 2;
-  case job::replicas::automatic: break;
-  }
+  if (const auto asked = job::replicas_of(spec)) return *asked;
   return why_one(spec, hosts).empty() ? 2 : 1;
 }
 
 replicas_choice choose_replicas(const spec::JobSpec& spec, std::size_t hosts, std::uint64_t bytes_per_step) {
-  replicas_choice choice{.replicas = replicas_on(spec, hosts),
-                         .is_auto = job::replicas_of(spec) == job::replicas::automatic,
-                         .reason = {},
-                         .degraded = {}};
+  replicas_choice choice{
+      .replicas = replicas_on(spec, hosts), .is_auto = !job::replicas_of(spec), .reason = {}, .degraded = {}};
   const auto without = why_one(spec, hosts);
   if (choice.is_auto)
     choice.reason = without.empty() ? why_two(spec, hosts, bytes_per_step) : without;

@@ -11,6 +11,7 @@
 #include "runtime/agent_relay.hpp"
 #include "runtime/device_choice.hpp"
 #include "runtime/job_identity.hpp"
+#include "runtime/microbatch_trial.hpp"
 #include "runtime/role_entry.hpp"
 #include "runtime/role_host.hpp"
 #include "runtime/stop_wait.hpp"
@@ -185,6 +186,19 @@ common::role_context make_role_context(const bootstrap::Bootstrap& message, prot
   return context;
 }
 
+/// No role. @returns the exit code of its process.
+result<int> serve_trial(const bootstrap::Bootstrap& message, const role_options& options) {
+  engine::gpu_set gpus;
+  if (message.has_gpu()) {
+    auto opened = open_gpu(message.spec(), static_cast<int>(message.gpu()));
+    if (!opened) return tl::unexpected(opened.error());
+    gpus = std::move(*opened);
+  }
+  if (auto tried = runtime::serve_trial(message.spec(), gpus, options.last_words_fd); !tried)
+    return tl::unexpected(tried.error());
+  return 0;
+}
+
 /// @returns the exit code of its process.
 result<int> run_role(const role_options& options) {
   const auto signals = take_stop_signals();
@@ -195,6 +209,7 @@ result<int> run_role(const role_options& options) {
   // Whoever dies above us, we die at once: what is not committed is void anyway.
   const auto bond = agent::lifeline::watch(base::unique_fd{options.lifeline_fd}, [] { std::_Exit(1); });
   if (!bond) return tl::unexpected(bond.error());
+  if (message->is_trial()) return serve_trial(*message, options);
   const auto kind = role_kind_from(message->role());
   if (!kind) return fail(error_code::protocol, fmt::format("role '{}' is not known", message->role()));
   const auto progress = adopt_progress(options);

@@ -217,7 +217,8 @@ result<training> training::start(const job_spec& job, training_options options) 
     if (!prepared) return tl::unexpected(prepared.error());
     if (auto fits = runtime::check_for_hosts(prepared->spec, std::nullopt); !fits)
       return tl::unexpected(fits.error());
-    auto run = runtime::begin_run(*prepared, options.run_dir.string());
+    auto run = runtime::begin_run(*prepared, options.run_dir.string(),
+                                  {.role_program = options.role_program.string()});
     if (!run) return tl::unexpected(run.error());
     auto made = std::make_unique<impl>(std::move(*prepared), std::move(run->folder), dlrun::incarnation{1},
                                        std::move(options));

@@ -28,7 +28,7 @@ agent_core_config core_config(const agent_arguments& arguments) {
   agent_core_config config{
       .workers = arguments.job->workers(),
       .ps_shards = arguments.job->ps_shards(),
-      .keeps_copies = arguments.job->keeps_copies(),
+      .copies = arguments.job->copies(),
       .scale = {.least = std::max(1U, static_cast<std::uint32_t>(cluster.workers_min())),
                 .most = arguments.job->workers_max(),
                 .slots = arguments.job->microbatches_per_step()},
@@ -191,17 +191,17 @@ void agent_state::on_workers_wanted(const protocol::workers_wanted& word) {
 protocol::coordinator_location agent_state::on_heartbeat(const protocol::heartbeat& beat) {
   carry_out(core_.on_heartbeat(beat, arguments_.now()));
   if (arguments_.hosts && core_.book().runs(beat.role, beat.self)) arguments_.hosts->on_heartbeat(beat);
-  const auto keeper = core_.book().keeper_for(beat);
+  const auto keepers = core_.book().keepers_for(beat);
   const bool has_to_join = beat.role.kind == protocol::role_kind::coordinator && !coordinator_;
-  if (!coordinator_at_ || has_to_join) return {{}, {}, keeper};
-  return {coordinator_at_->self.incarnation, coordinator_at_->at, keeper};
+  if (!coordinator_at_ || has_to_join) return {{}, {}, keepers};
+  return {coordinator_at_->self.incarnation, coordinator_at_->at, keepers};
 }
 
 void agent_state::clear_ways() {
   if (!arguments_.hosts) return;
   agent_actions actions;
   const auto& places = arguments_.hosts->roles().places();
-  for (const auto& keeper : keepers_in_the_way(places, arguments_.job->ps_shards()))
+  for (const auto& keeper : keepers_in_the_way(places))
     core_.vacate(keeper, protocol::stop_how::kill, "its PS shard starts on its host, from the copy", actions);
   carry_out(actions);
 }

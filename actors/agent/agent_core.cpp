@@ -35,10 +35,15 @@ void tell(const char* event, const role_name& role, incarnation incarnation, std
   out.push_back(announce{protocol::job_event{event, role, incarnation, std::move(text), std::move(numbers)}});
 }
 
-void tell_copy_lost(const role_name& keeper, const protocol::fence& self, agent_actions& out) {
+/// @param left copies that are whole
+void tell_copy_lost(const role_name& keeper, const protocol::fence& self, std::size_t left,
+                    agent_actions& out) {
+  const auto with = left == 0   ? std::string{"without a copy on another host"}
+                    : left == 1 ? std::string{"with one copy on another host"}
+                                : fmt::format("with {} copies on other hosts", left);
   tell("copy-lost", keeper, self.incarnation,
-       fmt::format("ps_shard {} goes on without a copy on another host, until another keeper has filled one",
-                   keeper.index),
+       fmt::format("ps_shard {} goes on {}, until another keeper has filled one", protocol::shard_of(keeper),
+                   with),
        out);
 }
 
@@ -111,15 +116,14 @@ std::vector<role_name> roles_in_order(const agent_core_config& config) {
   std::vector<role_name> all{{role_kind::coordinator, 0}};
   for (std::uint32_t i = 0; i < config.ps_shards; ++i) all.push_back({role_kind::ps_shard, i});
   for (std::uint32_t i = 0; i < config.workers; ++i) all.push_back({role_kind::worker, i});
-  for (std::uint32_t i = 0; config.keeps_copies && i < config.ps_shards; ++i)
-    all.push_back({role_kind::keeper, i});
+  for (const auto& keeper : protocol::keeper_roles(config.ps_shards, config.copies)) all.push_back(keeper);
   return all;
 }
 
 /// Those that are left of what was found are not wanted any more.
 void end_found(found_roles& found, agent_actions& out) {
   for (const auto& one : found.take_all())
-    out.push_back(stop_role{one.role, one.self, protocol::stop_how::kill});
+    out.emplace_back(stop_role{one.role, one.self, protocol::stop_how::kill});
 }
 
 supervision::supervisor make_supervisor(const agent_core_config& config) {
@@ -263,7 +267,10 @@ agent_actions agent_core::on_exited(const role_name& name, const protocol::fence
   if (!expected) end = tell_end(*role, self, how, left, now, out);
   const bool was_whole = book_.copies().end(name, self.incarnation);
   if (name.kind == role_kind::keeper) end.settled = was_whole || left;
-  if (was_whole && !expected) tell_copy_lost(name, self, out);
+  if (was_whole && !expected) {
+    const auto shard = protocol::ps_shard_role(protocol::shard_of(name));
+    tell_copy_lost(name, self, book_.copies().facts_for(shard, book_.roles()).whole.size(), out);
+  }
   end.had_begun = name.kind != role_kind::coordinator; // which is up when it has joined
   follow(supervisor_.child_exited(protocol::to_string(name), role->generation, end, now), now, out);
   if (expected || left) return out;
@@ -367,13 +374,13 @@ agent_actions agent_core::on_heartbeat(const protocol::heartbeat& beat, time_poi
   agent_actions out;
   if (!book_.hear(beat, now)) return out;
   auto& copies = book_.copies();
-  if (copies.hear(beat, book_.roles()))
-    tell("copy-whole", protocol::keeper_role({beat.role.index}), beat.copy.counted,
-         fmt::format("the copy of ps_shard {} on another host holds all that was committed", beat.role.index),
-         out);
-  if (const ps_shard_id shard{beat.role.index}; copies.is_to_end(beat, book_.roles()))
-    kill(*book_.roles().find(protocol::keeper_role(shard)), "copy-silent",
-         fmt::format("ps_shard {0} waits for its copy, which gets no further: keeper {0} is killed", shard),
+  for (const auto& keeper : copies.hear(beat, book_.roles()))
+    tell("copy-whole", keeper, beat.copies.all[protocol::copy_of(keeper)].counted,
+         fmt::format("{} on another host holds all that was committed", protocol::copy_name(keeper)), out);
+  for (const auto& keeper : copies.to_end(beat, book_.roles()))
+    kill(*book_.roles().find(keeper), "copy-silent",
+         fmt::format("ps_shard {} waits for its copy, which gets no further: {} is killed", beat.role.index,
+                     protocol::to_string(keeper)),
          out);
   return out;
 }

@@ -32,7 +32,7 @@ namespace dlrun::agent {
 struct agent_core_config {
   std::uint32_t workers = 1;
   std::uint32_t ps_shards = 1;
-  bool keeps_copies = false; ///< each PS shard has a keeper
+  std::uint32_t copies = 0; ///< of the store of each PS shard, each with a keeper
   scale_limits scale{};
   std::chrono::milliseconds leave_grace{30000}; ///< between a request to leave and a kill
   std::uint64_t agent = 0;                      ///< random number of this process

@@ -51,7 +51,7 @@ void end_found(const protocol::host_joined& joined, const last_stores& last, hos
     starts.find({one.role, one.self.incarnation})->stop = protocol::stop_how::kill;
     const bool is_shard = one.role.kind == role_kind::ps_shard;
     if (is_shard || one.role.kind == role_kind::keeper)
-      places.note_copy(joined.host, {.shard = {one.role.index},
+      places.note_copy(joined.host, {.shard = protocol::shard_of(one.role),
                                      .opener = is_shard ? one.self.incarnation : dlrun::incarnation{},
                                      .timeline = last.timeline,
                                      .end = step_from(last.version)});

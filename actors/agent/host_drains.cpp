@@ -33,8 +33,20 @@ const role_view* find(const drain_sight& seen, const role_name& role) {
   return found == seen.roles.end() ? nullptr : &*found;
 }
 
-bool keeps_copies(const drain_sight& seen) {
-  return std::ranges::any_of(seen.roles, [](const auto& one) { return one.role.kind == role_kind::keeper; });
+/// Stores that each PS shard is to have.
+std::size_t replicas(const drain_sight& seen) {
+  std::size_t most = 1;
+  for (const auto& one : seen.roles)
+    if (one.role.kind == role_kind::keeper)
+      most = std::max<std::size_t>(most, protocol::copy_of(one.role) + 2);
+  return most;
+}
+
+std::vector<role_name> keepers_of(ps_shard_id shard, const drain_sight& seen) {
+  std::vector<role_name> all;
+  for (const auto& one : seen.roles)
+    if (protocol::keeps_copy_of(one.role, shard)) all.push_back(one.role);
+  return all;
 }
 
 /// The copy of that PS shard holds all that was committed.
@@ -56,9 +68,26 @@ std::vector<std::string> open_hosts_but(const std::string& host, const std::stri
   return all;
 }
 
-/// With that host drained no host is left for any copy.
+/// With that host drained fewer are left than each PS shard is to have stores.
 bool leaves_no_host_for_copies(const std::string& host, const std::string& root, const drain_sight& seen) {
-  return keeps_copies(seen) && open_hosts_but(host, root, seen).size() < 2;
+  return open_hosts_but(host, root, seen).size() < replicas(seen);
+}
+
+std::string refusal_without(const std::string& host, const std::string& root, const drain_sight& seen) {
+  const auto wanted = replicas(seen);
+  if (wanted == 2)
+    return fmt::format(
+        "without host {0} the job has host {1} alone, and with durability.replicas: 2 it needs two: let "
+        "another one join first ('dlrun token'); or, after 'dlrun stop', 'dlrun resume --hosts' with --set "
+        "durability.replicas=auto lets {0} be drained, with no copies meanwhile, and with "
+        "durability.replicas=1 and a list without {0} it goes on there alone",
+        host, root);
+  const auto left = open_hosts_but(host, root, seen);
+  return fmt::format(
+      "without host {0} the job has the hosts {1}, and with durability.replicas: {2} it needs {2}: let "
+      "another one join first ('dlrun token'); or, after 'dlrun stop', 'dlrun resume --hosts' with --set "
+      "durability.replicas={3} lets {0} be drained",
+      host, fmt::join(left, ", "), wanted, left.size());
 }
 
 // ---- what of a host goes next
@@ -91,15 +120,21 @@ verdict of_worker(const role_view& worker, const drain_sight& seen, const going&
 
 verdict of_ps_shard(const role_name& shard, const drain_sight& seen, planted_bug bug) {
   const auto name = protocol::to_string(shard);
-  const auto* keeper = find(seen, protocol::keeper_role({shard.index}));
-  if (keeper == nullptr)
+  const ps_shard_id id{shard.index};
+  const auto keepers = keepers_of(id, seen);
+  if (keepers.empty())
     return {.waits_for = fmt::format("{}, whose store has no copy on another host", name),
             .needs_a_host = true};
-  const auto copy_is_on = seen.places.host_of(keeper->role);
-  const bool is_ready = is_whole(*keeper) || is_planted(bug, planted_bug::leave_bare);
-  if (is_ready && seen.places.is_open(copy_is_on))
-    return {.goes = stop_how::leave, .waits_for = fmt::format("{}, which moves to {}", name, copy_is_on)};
-  if (!seen.places.has_open_host_for_copy({shard.index}))
+  auto ready = keepers;
+  std::erase_if(ready, [&](const auto& one) {
+    return !is_whole(*find(seen, one)) && !is_planted(bug, planted_bug::leave_bare);
+  });
+  const auto* chosen = seen.places.best_copy(id, ready);
+  const auto goes_to = chosen == nullptr ? std::string{} : seen.places.host_of(*chosen);
+  if (seen.places.is_open(goes_to))
+    return {.goes = stop_how::leave, .waits_for = fmt::format("{}, which moves to {}", name, goes_to)};
+  const auto has_host = [&](const auto& one) { return seen.places.has_open_host_for_copy(one); };
+  if (std::ranges::none_of(keepers, has_host))
     return {.waits_for = fmt::format("{}, for whose copy there is no other host", name),
             .needs_a_host = true};
   return {.waits_for = fmt::format("{}, until its copy on another host is whole", name)};
@@ -111,26 +146,32 @@ bool may_wait(const drain_sight& seen, planted_bug bug) {
          !is_planted(bug, planted_bug::keep_copy);
 }
 
-verdict of_keeper(const role_view& keeper, const std::optional<ps_shard_id>& other, const drain_sight& seen,
+/// "that of ps_shard 1", where the first copy of `shard` was named before.
+std::string other_copy(const role_name& keeper, ps_shard_id shard) {
+  const auto other = protocol::shard_of(keeper);
+  const bool is_first = protocol::copy_of(keeper) == 0 && other != shard;
+  return is_first ? fmt::format("that of ps_shard {}", other) : protocol::copy_name(keeper);
+}
+
+verdict of_keeper(const role_view& keeper, const role_view* other, const drain_sight& seen,
                   const going& is_going, planted_bug bug) {
-  const ps_shard_id shard{keeper.role.index};
-  const auto name = fmt::format("the copy of ps_shard {}", shard);
-  const bool has_host = seen.places.has_open_host_for_copy(shard);
+  const auto shard = protocol::shard_of(keeper.role);
+  const auto name = protocol::copy_name(keeper.role);
+  const bool has_host = seen.places.has_open_host_for_copy(keeper.role);
   if (!has_host && !may_wait(seen, bug))
     return {.waits_for = name + ", for which there is no other host", .needs_a_host = true};
   const auto* primary = find(seen, protocol::ps_shard_role(shard));
   if (primary == nullptr || primary->pid == 0 || primary->state == "starting" || is_going(*primary))
     return {.waits_for = fmt::format("{}, until its PS shard runs", name)};
-  if (is_whole(keeper) && other)
-    return {.waits_for = fmt::format("{}, until that of ps_shard {} is whole", name, *other)};
+  if (is_whole(keeper) && other != nullptr)
+    return {.waits_for = fmt::format("{}, until {} is whole", name, other_copy(other->role, shard))};
   return {.goes = stop_how::kill,
           .waits_for = name + (has_host ? ", which is to be filled elsewhere" : ", which is given up")};
 }
 
-/// @param other of a keeper: a PS shard whose copy, another one than this, is not whole, and can be
-///   filled
-verdict of(const role_view& one, const std::optional<ps_shard_id>& other, const drain_sight& seen,
-           const going& is_going, planted_bug bug) {
+/// @param other of a keeper: another one whose copy is not whole, and can be filled; or null
+verdict of(const role_view& one, const role_view* other, const drain_sight& seen, const going& is_going,
+           planted_bug bug) {
   switch (one.role.kind) {
   case role_kind::worker: return of_worker(one, seen, is_going);
   case role_kind::ps_shard: return of_ps_shard(one.role, seen, bug);
@@ -205,19 +246,13 @@ result<protocol::job_event> host_drains::begin(const std::string& host, const dr
   if (states.at(host) == host_state::leaving)
     return refuse(fmt::format("host {} was asked to leave, and goes by itself", host));
   const auto shards = ps_shards_on(host, seen);
-  if (!shards.empty() && !keeps_copies(seen))
+  if (!shards.empty() && replicas(seen) == 1)
     return refuse(fmt::format("host {} has the only store of {}: it can be moved where the job keeps copies, "
                               "after 'dlrun stop' and 'dlrun resume --hosts' with --set "
                               "durability.replicas=auto",
                               host, fmt::join(shards, ", ")));
   const bool without_copies = leaves_no_host_for_copies(host, root_, seen);
-  if (without_copies && !seen.places.copies_may_wait())
-    return refuse(fmt::format(
-        "without host {0} the job has host {1} alone, and with durability.replicas: 2 it needs two: let "
-        "another one join first ('dlrun token'); or, after 'dlrun stop', 'dlrun resume --hosts' with --set "
-        "durability.replicas=auto lets {0} be drained, with no copies meanwhile, and with "
-        "durability.replicas=1 and a list without {0} it goes on there alone",
-        host, root_));
+  if (without_copies && !seen.places.copies_may_wait()) return refuse(refusal_without(host, root_, seen));
   const auto& begun = hosts_[host] = {.without_copies = without_copies};
   return host_events::of_agent("host-draining",
                                fmt::format("host {} is being drained: what runs there moves to other hosts{}",
@@ -243,20 +278,18 @@ bool host_drains::is_going(const role_view& one) const {
   return asked != asked_.end() && runs(one) && asked->second.self == one.incarnation;
 }
 
-/// The first PS shard whose copy is not, or is to be used; nothing: all are. One that may wait for
+/// The first keeper whose copy is not, or is to be used; null: all are. One that may wait for
 /// a host does not count.
-/// @param but not of this keeper, nor one that no host is there for: nobody waits for those
-std::optional<ps_shard_id> host_drains::not_whole(const drain_sight& seen,
-                                                  const std::optional<role_name>& but) const {
+/// @param but not this keeper, nor one that no host is there for: nobody waits for those
+const role_view* host_drains::not_whole(const drain_sight& seen, const role_view* but) const {
   const auto found = std::ranges::find_if(seen.roles, [&](const auto& one) {
-    if (one.role.kind != role_kind::keeper || (but && one.role == *but)) return false;
-    const bool has_host = seen.places.has_open_host_for_copy({one.role.index});
-    if (!has_host && (but || seen.places.copies_may_wait())) return false;
-    const auto* primary = find(seen, protocol::ps_shard_role({one.role.index}));
+    if (one.role.kind != role_kind::keeper || &one == but) return false;
+    const bool has_host = seen.places.has_open_host_for_copy(one.role);
+    if (!has_host && (but != nullptr || seen.places.copies_may_wait())) return false;
+    const auto* primary = find(seen, protocol::ps_shard_role(protocol::shard_of(one.role)));
     return !is_whole(one) || is_going(one) || (primary != nullptr && is_going(*primary));
   });
-  if (found == seen.roles.end()) return std::nullopt;
-  return ps_shard_id{found->role.index};
+  return found == seen.roles.end() ? nullptr : &*found;
 }
 
 /// Once a start. One that does not end in time is killed; a worker has all the time it needs, and a
@@ -304,7 +337,7 @@ void host_drains::look_at(const std::string& host, drain_view& view, const drain
   view.without_copies = seen.places.copies_may_wait() && leaves_no_host_for_copies(host, root_, seen);
   for (const auto& one : seen.roles) {
     if (!is_on(one, host, seen.places)) continue;
-    const auto other = one.role.kind == role_kind::keeper ? not_whole(seen, one.role) : std::nullopt;
+    const auto* other = one.role.kind == role_kind::keeper ? not_whole(seen, &one) : nullptr;
     auto judged = of(
         one, other, seen, [this](const auto& role) { return is_going(role); }, bug_);
     if (judged.goes && runs(one) && seen.places.has_host(host))
@@ -313,9 +346,10 @@ void host_drains::look_at(const std::string& host, drain_view& view, const drain
     view.needs_a_host = view.needs_a_host || judged.needs_a_host;
   }
   const bool is_empty = waits.empty() && !is_planted(bug_, planted_bug::drain_early);
-  if (const auto shard = not_whole(seen); is_empty && shard && view.stage == drain_stage::draining) {
-    waits.push_back(fmt::format("the copy of ps_shard {}, until it is whole on another host", *shard));
-    view.needs_a_host = !seen.places.has_open_host_for_copy(*shard);
+  if (const auto* keeper = not_whole(seen, nullptr);
+      is_empty && keeper != nullptr && view.stage == drain_stage::draining) {
+    waits.push_back(fmt::format("{}, until it is whole on another host", protocol::copy_name(keeper->role)));
+    view.needs_a_host = !seen.places.has_open_host_for_copy(keeper->role);
   }
   view.waits_for = fmt::format("{}", fmt::join(waits, "; "));
   const auto stage = waits.empty() ? drain_stage::drained : drain_stage::draining;

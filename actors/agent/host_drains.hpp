@@ -11,7 +11,6 @@
 
 #include <dlrun/error.hpp>
 #include <map>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -104,8 +103,7 @@ private:
   void ask(const role_view& one, departure what, protocol::time_point now, drain_steps& out);
   void let_stay(const drain_sight& seen, drain_steps& out);
   bool is_going(const role_view& one) const;
-  std::optional<ps_shard_id> not_whole(const drain_sight& seen,
-                                       const std::optional<protocol::role_name>& but = {}) const;
+  const role_view* not_whole(const drain_sight& seen, const role_view* but) const;
 
   std::string root_;
   protocol::planted_bug bug_;

@@ -116,8 +116,12 @@ job_event waits(const role_name& role, const fence& self, const std::string& hos
 job_event copy_waits(const role_name& keeper, const fence& self) {
   return of_role(
       keeper, self, "copy-waits",
-      fmt::format("{} waits for another host than that of ps_shard {}, which has no copy meanwhile",
-                  protocol::to_string(keeper), keeper.index));
+      protocol::copy_of(keeper) == 0
+          ? fmt::format("{} waits for another host than that of ps_shard {}, which has no copy meanwhile",
+                        protocol::to_string(keeper), protocol::shard_of(keeper))
+          : fmt::format(
+                "{} waits for a host without a store of ps_shard {}, which has one copy fewer meanwhile",
+                protocol::to_string(keeper), protocol::shard_of(keeper)));
 }
 
 job_event store_missing(const role_name& role, const fence& self, const std::string& hosts_before) {

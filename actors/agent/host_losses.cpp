@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <set>
 
 namespace dlrun::agent {
 
@@ -10,16 +11,17 @@ using protocol::role_kind;
 
 std::map<std::string, std::string>
 losses_by_host(const std::string& root, const std::vector<role_view>& roles, const placement& places) {
-  std::map<std::uint32_t, std::string> copies; // hosts of those that are whole, by PS shard
+  std::map<std::uint32_t, std::set<std::string>> copies; // hosts of those that are whole, by PS shard
   for (const auto& one : roles)
     if (one.role.kind == role_kind::keeper && one.pid != 0 && one.state == "whole")
-      copies[one.role.index] = places.host_of(one.role);
+      copies[protocol::shard_of(one.role).value].insert(places.host_of(one.role));
   std::map<std::string, std::vector<std::uint32_t>> lost; // PS shards
   for (const auto& one : roles) {
     if (one.role.kind != role_kind::ps_shard) continue;
     const auto host = places.host_of(one.role);
-    const auto copy = copies.find(one.role.index);
-    if (copy == copies.end() || copy->second == host) lost[host].push_back(one.role.index);
+    auto& elsewhere = copies[one.role.index];
+    elsewhere.erase(host);
+    if (elsewhere.empty()) lost[host].push_back(one.role.index);
   }
   std::map<std::string, std::string> all{{root, "the run folder, and with it the run"}};
   for (const auto& [host, shards] : lost)

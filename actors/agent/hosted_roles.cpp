@@ -91,9 +91,9 @@ const std::string* hosted_roles::host_to_wait_for(const role_name& role) const {
   if (role.kind != role_kind::ps_shard) return nullptr;
   if (is_planted(config_.bug, protocol::planted_bug::silent_first)) return nullptr;
   const auto* before = placement_.find(role);
-  const auto* keeper = placement_.find(protocol::keeper_role({role.index}));
   const bool is_lost = before == nullptr || !placement_.has_host(before->host);
-  if (is_lost && keeper != nullptr && starts_.is_copy_unheard({role.index})) return &keeper->host;
+  if (const auto* keeper = starts_.unheard_copy({role.index}); is_lost && keeper != nullptr)
+    return &placement_.find(*keeper)->host;
   const auto* host = before != nullptr ? &before->host : placement_.find_store_anywhere({role.index});
   const bool is_away = host != nullptr && !placement_.has_host(*host) && roster_.is_expected(*host);
   return is_away ? host : nullptr;
@@ -104,11 +104,10 @@ hosted_actions hosted_roles::start(const role_name& role, const fence& self, tim
   hosted_actions out;
   hosted_start one{.self = self, .waits_until = now + config_.store_patience};
   one.is_given_up = copies.is_given_up;
-  one.is_copied = copies.copy && copies.copy->is_whole &&
-                  placement_.has_host(placement_.host_of(protocol::keeper_role({role.index})));
+  if (placement_.best_copy({role.index}, copies.whole) != nullptr) one.whole = copies.whole;
   if (!placement_.can_put(role)) {
     wait_unprotected(role, self, placement_, out);
-  } else if (const auto* host = one.is_copied ? nullptr : host_to_wait_for(role)) {
+  } else if (const auto* host = !one.whole.empty() ? nullptr : host_to_wait_for(role)) {
     out.push_back(host_events::waits(role, self, *host, config_.store_patience));
   } else {
     settle(role, one, now, out);
@@ -123,8 +122,8 @@ void hosted_roles::settle(const role_name& role, hosted_start one, time_point no
   const auto* before = placement_.find(role);
   const auto was = before == nullptr ? std::string{} : before->host;
   tell_missing_store(role, one.self, config_, placement_, out);
-  const auto& chosen =
-      one.is_copied ? placement_.put_on_copy({role.index}) : placement_.put(role, one.is_given_up);
+  const auto& chosen = one.whole.empty() ? placement_.put(role, one.is_given_up)
+                                         : placement_.put_on_copy({role.index}, one.whole);
   if (chosen.host != was) out.push_back(host_events::placed(role, one.self, chosen));
   if (chosen.host == config_.root) {
     starts_.erase({role, one.self.incarnation});
@@ -226,13 +225,14 @@ hosted_actions hosted_roles::on_report(const protocol::start_report& report, tim
 }
 
 void hosted_roles::on_heartbeat(const protocol::heartbeat& beat) {
-  if (beat.role.kind != role_kind::keeper || beat.store.host.empty() || !beat.copy.is_known) return;
+  const auto& said = beat.copies.all;
+  if (beat.role.kind != role_kind::keeper || beat.store.host.empty() || said.empty()) return;
   if (auto* found = starts_.find({beat.role, beat.self.incarnation}); found != nullptr)
     found->is_unheard = false;
-  placement_.note_copy(beat.store.host, {.shard = {beat.role.index},
-                                         .timeline = beat.copy.timeline,
-                                         .end = step_from(beat.copy.end),
-                                         .floor = beat.copy.floor});
+  placement_.note_copy(beat.store.host, {.shard = protocol::shard_of(beat.role),
+                                         .timeline = said.front().timeline,
+                                         .end = step_from(said.front().end),
+                                         .floor = said.front().floor});
 }
 
 void hosted_roles::on_work(const protocol::work_report& work, time_point now) {
@@ -315,7 +315,9 @@ void hosted_roles::settle_waiting(time_point now, hosted_actions& out) {
     if (!one.host && placement_.can_put(key.first) &&
         (now >= one.waits_until || host_to_wait_for(key.first) == nullptr))
       ready.push_back(key);
-  for (const auto& key : ready) settle(key.first, *starts_.find(key), now, out);
+  for (const auto& key : ready)
+    if (placement_.can_put(key.first)) // the last host may be another copy's by now
+      settle(key.first, *starts_.find(key), now, out);
 }
 
 /// What else runs there than workers ends with it.

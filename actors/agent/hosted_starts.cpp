@@ -56,10 +56,11 @@ bool hosted_starts::has_worker_on(const std::string& host) const {
   });
 }
 
-bool hosted_starts::is_copy_unheard(ps_shard_id shard) const {
-  return std::ranges::any_of(all_, [&](const auto& entry) {
-    return entry.first.first == protocol::keeper_role(shard) && entry.second.is_unheard;
+const role_name* hosted_starts::unheard_copy(ps_shard_id shard) const {
+  const auto found = std::ranges::find_if(all_, [&](const auto& entry) {
+    return protocol::keeps_copy_of(entry.first.first, shard) && entry.second.is_unheard;
   });
+  return found == all_.end() ? nullptr : &found->first.first;
 }
 
 } // namespace dlrun::agent

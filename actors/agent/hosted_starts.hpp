@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace dlrun::agent {
 
@@ -20,9 +21,9 @@ struct hosted_start {
   std::optional<protocol::stop_how> stop{}; ///< asked to end
   protocol::time_point sent{};
   protocol::time_point waits_until{};
-  bool is_copied = false;   ///< of a PS shard: its keeper has all that it had
-  bool is_given_up = false; ///< of a keeper: the start before was, on its host
-  bool is_unheard = false;  ///< of a keeper that another root started: it has not said what it holds
+  std::vector<protocol::role_name> whole{}; ///< of a PS shard: keepers that have all that it had
+  bool is_given_up = false;                 ///< of a keeper: the start before was, on its host
+  bool is_unheard = false; ///< of a keeper that another root started: it has not said what it holds
 };
 
 /// Pure: what each was told, which is repeated until its host has answered.
@@ -58,8 +59,9 @@ public:
   std::map<start_key, hosted_start>& all() { return all_; }
   bool is_empty() const { return all_.empty(); }
   bool has_worker_on(const std::string& host) const;
-  /// A keeper that another root started has not said what it holds.
-  bool is_copy_unheard(ps_shard_id shard) const;
+  /// Of that PS shard: a keeper that another root started and that has not said what it holds;
+  /// null: there is none.
+  const protocol::role_name* unheard_copy(ps_shard_id shard) const;
 
 private:
   void send(const protocol::role_name& role, hosted_start& one, protocol::time_point now,

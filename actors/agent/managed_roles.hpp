@@ -108,7 +108,7 @@ public:
   /// time, so none is on its way that says otherwise.
   void hear_staying(const protocol::heartbeat& beat) {
     auto* role = beat.role.kind == protocol::role_kind::ps_shard ? find(beat.role, beat.self) : nullptr;
-    if (role == nullptr || role->is_to_move || beat.copy.is_moving ||
+    if (role == nullptr || role->is_to_move || beat.copies.is_moving ||
         role->vacates != protocol::stop_how::leave)
       return;
     role->leaving = false;

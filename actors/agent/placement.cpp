@@ -25,11 +25,12 @@ std::uint32_t threads_of(const role_name& role, std::uint32_t threads_per_worker
 } // namespace
 
 placement::placement(std::string root, std::uint32_t threads_per_worker, bool coordinator_moves,
-                     bool copies_may_wait)
+                     bool copies_may_wait, protocol::planted_bug bug)
     : root_{std::move(root)}
     , threads_per_worker_{threads_per_worker}
     , coordinator_moves_{coordinator_moves}
-    , copies_may_wait_{copies_may_wait} {}
+    , copies_may_wait_{copies_may_wait}
+    , bug_{bug} {}
 
 void placement::add_host(const std::string& name, std::uint32_t cpus) {
   DLRUN_CHECK(cpus > 0, "host {} has cores", name);
@@ -80,7 +81,7 @@ const place& placement::put(const role_name& role, bool elsewhere) {
   const bool is_there = before != nullptr && hosts_.contains(before->host);
   const bool is_drained = is_there && !is_open(before->host) && role.kind != role_kind::ps_shard;
   const bool moves = elsewhere || (coordinator_moves_ && role.kind == role_kind::coordinator);
-  const bool yields = role.kind == role_kind::keeper && share_host({role.index});
+  const bool yields = role.kind == role_kind::keeper && is_in_the_way(role, *this);
   if (is_there && !moves && !yields && !is_drained) return *before;
   auto chosen = choose(role, elsewhere);
   if (is_drained && chosen.host == before->host) return *before;
@@ -96,10 +97,32 @@ std::string placement::why_moved(const place& before) const {
   return fmt::format("; {} {}", before.host, has_host(before.host) ? "is drained" : gone_.at(before.host));
 }
 
-const place& placement::put_on_copy(ps_shard_id shard) {
+const role_name* placement::best_copy(ps_shard_id shard, const std::vector<role_name>& whole) const {
+  std::optional<std::tuple<bool, timeline_id, version_id, step_id, bool>> highest;
+  const role_name* best = nullptr;
+  for (const auto& keeper : whole) {
+    const auto host = host_of(keeper);
+    if (!has_host(host)) continue;
+    const auto* held = stores_.find(host, shard);
+    const auto store = held == nullptr ? protocol::held_store{.shard = shard} : *held;
+    const std::tuple rank{is_open(host), store.timeline, store.floor, store.end, host != root_};
+    if (highest && rank <= *highest) continue;
+    highest = rank;
+    best = &keeper;
+  }
+  return best;
+}
+
+const place& placement::put_on_copy(ps_shard_id shard, const std::vector<role_name>& whole) {
+  auto copies = whole;
+  if (is_planted(bug_, protocol::planted_bug::promote_any))
+    for (const auto& [role, where] : places_)
+      if (protocol::keeps_copy_of(role, shard)) copies.push_back(role);
+  const auto* keeper = best_copy(shard, copies);
+  DLRUN_CHECK(keeper != nullptr, "the host of a copy of ps_shard {} is there", shard);
   const auto role = protocol::ps_shard_role(shard);
   const auto* before = find(role);
-  const auto copy_is_on = host_of(protocol::keeper_role(shard));
+  const auto copy_is_on = host_of(*keeper);
   const bool is_there = before != nullptr && has_host(before->host);
   if (is_there && (is_open(before->host) || !is_open(copy_is_on))) return *before;
   if (const auto* copy = stores_.find(copy_is_on, shard); is_there && copy != nullptr)
@@ -168,43 +191,46 @@ place placement::choose_for_shard(const role_name& role) const {
   return chosen;
 }
 
-bool placement::share_host(ps_shard_id shard) const {
-  const auto* keeper = find(protocol::keeper_role(shard));
-  return keeper != nullptr && keeper->host == host_of(protocol::ps_shard_role(shard));
+bool placement::is_free_for(const std::string& host, const role_name& keeper) const {
+  const auto shard = protocol::shard_of(keeper);
+  return std::ranges::none_of(places_, [&](const auto& entry) {
+    const auto& [role, where] = entry;
+    const bool is_other = protocol::keeps_copy_of(role, shard) && role != keeper &&
+                          !is_planted(bug_, protocol::planted_bug::share_copies);
+    return where.host == host && (is_other || role == protocol::ps_shard_role(shard));
+  });
 }
 
-bool placement::has_open_host_for_copy(ps_shard_id shard) const {
-  const auto primary = host_of(protocol::ps_shard_role(shard));
-  return std::ranges::any_of(hosts_,
-                             [&](const auto& one) { return one.first != primary && is_open(one.first); });
+bool placement::has_open_host_for_copy(const role_name& keeper) const {
+  return std::ranges::any_of(
+      hosts_, [&](const auto& one) { return is_open(one.first) && is_free_for(one.first, keeper); });
 }
 
 bool placement::can_put(const role_name& role) const {
   if (role.kind != role_kind::keeper) return true;
-  const auto* primary = find(protocol::ps_shard_role({role.index}));
-  if (primary == nullptr) return false;
+  if (find(protocol::ps_shard_role(protocol::shard_of(role))) == nullptr) return false;
   const auto before = host_of(role);
-  const bool may_stay = !copies_may_wait_ && has_host(before) && before != primary->host;
-  return may_stay || has_open_host_for_copy({role.index});
+  const bool may_stay = !copies_may_wait_ && has_host(before) && is_free_for(before, role);
+  return may_stay || has_open_host_for_copy(role);
 }
 
 place placement::choose_for_keeper(const role_name& role, bool elsewhere) const {
-  const auto primary = host_of(protocol::ps_shard_role({role.index}));
+  const auto shard = protocol::shard_of(role);
   const auto before = elsewhere ? host_of(role) : std::string{};
-  const bool may_stay = !has_open_host_for_copy({role.index}); // though that is closed
+  const bool may_stay = !has_open_host_for_copy(role); // though that is closed
   std::optional<std::tuple<bool, bool, std::uint32_t, bool>> best;
   place chosen;
   for (const auto& [host, cpus] : hosts_) {
     const bool stays = may_stay && host == host_of(role);
-    if (host == primary || (!is_open(host) && !stays)) continue;
+    if (!is_free_for(host, role) || (!is_open(host) && !stays)) continue;
     const auto there = load_of(host, role);
-    const bool has_none = stores_.find(host, {role.index}) == nullptr;
+    const bool has_none = stores_.find(host, shard) == nullptr;
     const std::tuple cost{host == before, has_none, there.ps_shards + there.keepers, host == root_};
     if (best && cost >= *best) continue;
     best = cost;
-    chosen = {host, has_none ? fmt::format("a copy of ps_shard {} belongs on another host than {}",
-                                           role.index, primary)
-                             : fmt::format("a store of ps_shard {} is there", role.index)};
+    chosen = {host, has_none ? fmt::format("a copy of ps_shard {} belongs on another host than {}", shard,
+                                           host_of(protocol::ps_shard_role(shard)))
+                             : fmt::format("a store of ps_shard {} is there", shard)};
   }
   DLRUN_CHECK(best.has_value(), "{} has a host", protocol::to_string(role));
   return chosen;
@@ -226,10 +252,16 @@ place placement::choose_for_worker(const role_name& role) const {
   return chosen;
 }
 
-std::vector<role_name> keepers_in_the_way(const placement& places, std::uint32_t ps_shards) {
+bool is_in_the_way(const role_name& keeper, const placement& places) {
+  const auto* where = places.find(keeper);
+  const auto shard = protocol::ps_shard_role(protocol::shard_of(keeper));
+  return where != nullptr && where->host == places.host_of(shard);
+}
+
+std::vector<role_name> keepers_in_the_way(const placement& places) {
   std::vector<role_name> all;
-  for (ps_shard_id shard{0}; shard.value < ps_shards; ++shard.value)
-    if (places.share_host(shard)) all.push_back(protocol::keeper_role(shard));
+  for (const auto& [role, where] : places.all())
+    if (role.kind == role_kind::keeper && is_in_the_way(role, places)) all.push_back(role);
   return all;
 }
 

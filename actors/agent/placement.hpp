@@ -3,6 +3,7 @@
 
 #include "actors/agent/known_stores.hpp"
 #include "actors/protocol/host_messages.hpp"
+#include "actors/protocol/planted_bug.hpp"
 
 #include <cstdint>
 #include <map>
@@ -26,8 +27,9 @@ struct place {
 /// equals to one that is open, then not to the root's host, which has copies of all when a job was
 /// complete. One that has none goes to the host that
 /// has the fewest, for its disk and its link are what it needs; of equals to the root's, whose loss
-/// ends the job anyway. A keeper goes to another host than its PS shard, and, if it was given up
-/// there, than before: one that has a store of that PS shard, else the one with the fewest stores.
+/// ends the job anyway. A keeper goes to another host than its PS shard and the other copies, and,
+/// if it was given up there, than before: one that has a store of that PS shard, else the one with
+/// the fewest stores.
 /// A worker goes where the fewest threads of roles share a core. A host that is closed takes only
 /// what has its store there and has it nowhere else (R37): a PS shard without a whole copy on a
 /// host that is open, a keeper for which there is no such host, unless copies may wait for one.
@@ -40,7 +42,7 @@ public:
   /// @param coordinator_moves its journal can be had from every host.
   /// @param copies_may_wait as of hosted_roles_config
   placement(std::string root, std::uint32_t threads_per_worker, bool coordinator_moves = false,
-            bool copies_may_wait = false);
+            bool copies_may_wait = false, protocol::planted_bug bug = protocol::planted_bug::none);
 
   /// A host is there (again). Roles may be placed on it from now on.
   void add_host(const std::string& name, std::uint32_t cpus);
@@ -52,8 +54,10 @@ public:
   void set_closed(const std::string& name, bool is_closed);
   /// There, and not closed.
   bool is_open(const std::string& name) const { return has_host(name) && !closed_.contains(name); }
-  /// A host that is open for a keeper of this PS shard is there.
-  bool has_open_host_for_copy(ps_shard_id shard) const;
+  /// That keeper may be there: neither its PS shard nor another copy of the store is.
+  bool is_free_for(const std::string& host, const protocol::role_name& keeper) const;
+  /// A host that is open and free for that keeper is there.
+  bool has_open_host_for_copy(const protocol::role_name& keeper) const;
   /// Where there is no such host, there is no copy while a host is drained.
   bool copies_may_wait() const { return copies_may_wait_; }
   /// What it told of when it began; in place of what it told before. A PS shard whose
@@ -68,18 +72,22 @@ public:
   const known_stores& stores() const { return stores_; }
   /// What a copy on that host holds now, in place of what the host told of.
   void note_copy(const std::string& host, const protocol::held_store& copy) { stores_.note(host, copy); }
-  /// A keeper is to be on another host than its PS shard. Any other role has a host at all times.
+  /// A keeper is to be on another host than its PS shard and the other copies. Any other role has a
+  /// host at all times.
   bool can_put(const protocol::role_name& role) const;
-  /// The PS shard has been placed on the host of its keeper.
-  bool share_host(ps_shard_id shard) const;
 
   /// Places one start of `role` on a host that is there; the root's host must be.
   /// @param elsewhere not where it was, if there is another: the start before was given up there
   const place& put(const protocol::role_name& role, bool elsewhere = false);
-  /// The same of a PS shard whose keeper has all that it had (R25). It stays where it was if that
-  /// host is there, unless that is closed and the keeper's is open. What it leaves behind counts
-  /// for as much as the copy.
-  const place& put_on_copy(ps_shard_id shard);
+  /// Of these keepers of a PS shard, whose copies are whole, the one where it is to start: on a
+  /// host that is there, of several on one that is open, then by timeline and floor, for the others
+  /// are to follow it; then by end, then not on the root's. Null: no host of them is there.
+  const protocol::role_name* best_copy(ps_shard_id shard,
+                                       const std::vector<protocol::role_name>& whole) const;
+  /// The same as put() of a PS shard, where these keepers have all that it had (R25); the host of
+  /// one of them is there. It stays where it was if that host is there, unless that is closed and
+  /// the keeper's is open. What it leaves behind counts for as much as the copy.
+  const place& put_on_copy(ps_shard_id shard, const std::vector<protocol::role_name>& whole);
   /// It runs there.
   void keep(const protocol::role_name& role, const std::string& host, std::string reason) {
     places_[role] = {host, std::move(reason)};
@@ -112,6 +120,7 @@ private:
   std::uint32_t threads_per_worker_;
   bool coordinator_moves_;
   bool copies_may_wait_;
+  protocol::planted_bug bug_;
   std::map<std::string, std::uint32_t> hosts_; ///< that are there, with their cores
   std::map<std::string, std::string> gone_;    ///< that were there, with the reason
   std::set<std::string> closed_;               ///< whether they are there or not
@@ -119,8 +128,11 @@ private:
   std::map<protocol::role_name, place> places_;
 };
 
+/// Pure. The PS shard of that keeper has been placed on its host.
+bool is_in_the_way(const protocol::role_name& keeper, const placement& places);
+
 /// Pure. Keepers that are to go: the PS shard of each is placed on its host, and opens the store
 /// when the keeper is gone (R25).
-std::vector<protocol::role_name> keepers_in_the_way(const placement& places, std::uint32_t ps_shards);
+std::vector<protocol::role_name> keepers_in_the_way(const placement& places);
 
 } // namespace dlrun::agent

@@ -14,6 +14,7 @@
 #include <csignal>
 #include <fcntl.h>
 #include <fstream>
+#include <limits>
 #include <unistd.h>
 
 namespace dlrun::agent {
@@ -108,6 +109,13 @@ bool is_stopped(pid_t pid) {
 
 } // namespace
 
+std::vector<environment_edit> role_environment(int threads) {
+  return {{"OMP_NUM_THREADS", std::to_string(threads)},
+          {"OMP_DYNAMIC", "false"},
+          {"OMP_THREAD_LIMIT", std::to_string(std::numeric_limits<int>::max())},
+          {role_variable, "1"}};
+}
+
 /// What outlives the child.
 result<process_launcher::child_memory> process_launcher::make_memory(const launch_order& order) const {
   auto words = make_last_words();
@@ -157,8 +165,7 @@ result<child_command> process_launcher::make_child(const launch_order& order, co
   if (const auto& weights = options_.job->initial_weights)
     child.inherit.push_back({weights->get(), std::string{weights_option}});
   const auto threads = options_.job->spec.cluster().threads_per_worker();
-  child.environment = {
-      {"OMP_NUM_THREADS", std::to_string(threads)}, {"OMP_DYNAMIC", "false"}, {role_variable, "1"}};
+  child.environment = role_environment(static_cast<int>(threads));
   child.bootstrap = make_message(options_, agent_control_, order, memory.gpu).SerializeAsString();
   child.standard_output = child.standard_error = log.release(); // start() closes it
   return child;

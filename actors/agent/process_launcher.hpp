@@ -13,6 +13,7 @@
 #include <map>
 #include <mutex>
 #include <string>
+#include <vector>
 
 namespace dlrun::agent {
 
@@ -25,6 +26,9 @@ inline constexpr std::string_view weights_option = "--weights-fd";
 inline constexpr std::uint32_t bootstrap_format = 2;
 /// In the environment of a role's process: that it is one.
 inline constexpr const char* role_variable = "DLRUN_ROLE";
+
+/// What is different there from our own. @param threads that kernels compute with
+std::vector<environment_edit> role_environment(int threads);
 
 /// What every role's process is given.
 struct process_launch_options {

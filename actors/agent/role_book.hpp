@@ -42,7 +42,7 @@ public:
   /// dispatcher.
   bool hear(const protocol::heartbeat& beat, protocol::time_point now);
   /// The answer to it.
-  protocol::keeper_place keeper_for(const protocol::heartbeat& beat) const {
+  protocol::keeper_places keepers_for(const protocol::heartbeat& beat) const {
     return copies_.answer(beat, roles_);
   }
   void avoid(const avoided_gpu& which) { avoided_.push_back(which); }

@@ -27,7 +27,7 @@ void role_reports::add_details(role_view& view) const {
   view.slots_per_second = static_cast<double>(found->second.slots_per_kilosecond) / 1000;
   view.store = found->second.store;
   view.restorable = found->second.restorable;
-  view.progress = found->second.copy.progress;
+  view.progress = found->second.copies.progress;
 }
 
 std::uint64_t role_reports::lowest_of_ps_shards(std::uint64_t protocol::heartbeat::*step) const {

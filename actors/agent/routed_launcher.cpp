@@ -1,8 +1,10 @@
 #include "actors/agent/routed_launcher.hpp"
 
+#include "actors/agent/store_files.hpp"
 #include "actors/common/action_handlers.hpp"
 #include "actors/common/history_conversion.hpp"
 
+#include <algorithm>
 #include <dlrun/check.hpp>
 #include <fmt/format.h>
 #include <utility>
@@ -150,9 +152,12 @@ void routed_launcher::send(const protocol::host_agent_actor& to, protocol::start
                            const std::string& host) {
   auto* launch = launches_.find(order.role, order.self.incarnation);
   if (launch == nullptr || !certify(*launch, host)) return; // the order is repeated
-  const bool is_copied_here =
-      hosts_.places().host_of(protocol::keeper_role({order.role.index})) == options_.hosts.root;
-  if (order.role.kind == protocol::role_kind::ps_shard && !is_copied_here)
+  const auto is_copied_here = [&](const auto& entry) {
+    return protocol::keeps_copy_of(entry.first, {order.role.index}) &&
+           entry.second.host == options_.hosts.root;
+  };
+  if (order.role.kind == protocol::role_kind::ps_shard &&
+      std::ranges::none_of(hosts_.places().all(), is_copied_here))
     tell_failed(tell_, set_store_aside(common::store_directory(options_.run_dir, {order.role.index})));
   order.credentials = *launch->order.credentials;
   order.agent = options_.hosts.root_process;
@@ -171,7 +176,8 @@ void routed_launcher::carry_out(const start_here& action) {
   auto launch = launches_.take(action.role, action.self.incarnation);
   if (!launch) return;
   if (action.role.kind == protocol::role_kind::ps_shard || action.role.kind == protocol::role_kind::keeper)
-    tell_failed(tell_, take_store_back(common::store_directory(options_.run_dir, {action.role.index})));
+    tell_failed(tell_,
+                take_store_back(common::store_directory(options_.run_dir, protocol::shard_of(action.role))));
   if (certify(*launch, options_.hosts.root))
     options_.here->start(launch->order, launch->events);
   else

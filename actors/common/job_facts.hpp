@@ -66,8 +66,8 @@ struct job_facts {
   /// How many workers it may be scaled to.
   std::uint32_t workers_max() const { return job::workers_max_of(spec); }
   std::uint32_t ps_shards() const { return static_cast<std::uint32_t>(spec.cluster().ps_shards()); }
-  /// Whether each PS shard's store has a copy on another host.
-  bool keeps_copies() const { return job::replicas_of(spec) == job::replicas::two; }
+  /// Of each PS shard's store, on as many other hosts.
+  std::uint32_t copies() const { return job::replicas_of(spec).value_or(1) - 1; }
 };
 
 /// Evaluations that a job may have: all results are kept to its end, in the journal and in its

@@ -23,7 +23,7 @@ coordinator_core_config core_config(const coordinator_context& context) {
                                  .workers = job.workers(),
                                  .workers_max = job.workers_max(),
                                  .ps_shards = job.ps_shards(),
-                                 .keepers = job.keeps_copies() ? job.ps_shards() : 0,
+                                 .copies = job.copies(),
                                  .evaluates = job.spec.data().has_validation(),
                                  .relaxed = job::is_relaxed(job.spec),
                                  .steps = job.steps(),

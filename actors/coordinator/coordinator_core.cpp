@@ -26,7 +26,7 @@ std::vector<role_name> started_roles(const coordinator_core_config& config, std:
   std::vector<role_name> all;
   if (config.is_durable) all.push_back(coordinator_role);
   for (std::uint32_t i = 0; i < config.ps_shards; ++i) all.push_back({role_kind::ps_shard, i});
-  for (std::uint32_t i = 0; i < config.keepers; ++i) all.push_back({role_kind::keeper, i});
+  for (const auto& keeper : protocol::keeper_roles(config.ps_shards, config.copies)) all.push_back(keeper);
   for (std::uint32_t i = 0; i < workers; ++i) all.push_back({role_kind::worker, i});
   return all;
 }

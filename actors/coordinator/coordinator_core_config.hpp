@@ -19,7 +19,7 @@ struct coordinator_core_config {
   std::uint32_t workers = 1;     ///< by the specification
   std::uint32_t workers_max = 1; ///< that the job may be scaled to
   std::uint32_t ps_shards = 1;
-  std::uint32_t keepers = 0; ///< of the first PS shards' copies
+  std::uint32_t copies = 0; ///< of the store of each PS shard, each with a keeper
   bool evaluates = false;
   bool relaxed = false; ///< roles need not compute the same bits
   /// Parameter blocks [first, second) of each shard, for the digests.

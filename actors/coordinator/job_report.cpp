@@ -177,8 +177,8 @@ dlrun::report make_report(const common::job_facts& job, const report_sources& so
   }
   std::ranges::stable_sort(report.recoveries, {}, &dlrun::recovery::at_seconds);
   report.deterministic = !job::is_relaxed(job.spec);
-  report.durability = {job.spec.durability().log(), job.spec.durability().sync(),
-                       job.keeps_copies() ? 2U : 1U, static_cast<double>(totals.copy_waited_us) / 1e6};
+  report.durability = {job.spec.durability().log(), job.spec.durability().sync(), 1 + job.copies(),
+                       static_cast<double>(totals.copy_waited_us) / 1e6};
   report.bytes_logged = totals.bytes_logged;
   report.bytes_snapshotted = totals.bytes_snapshotted;
   report.bytes_copied = totals.bytes_copied;

@@ -16,7 +16,7 @@ constexpr std::uint64_t record_slack_bytes = std::uint64_t{1} << 20;
 
 store_mirror_options mirror_options(const common::role_context& context) {
   const auto& job = *context.job;
-  const ps_shard_id shard{context.role.index};
+  const auto shard = protocol::shard_of(context.role);
   const bool is_synced = job::durability_sync_of(job.spec) == job::durability_sync::power;
   store_mirror_options made{.role = context.role, .self = context.self.incarnation};
   made.store.directory = common::store_directory(job.run_dir, shard).string();
@@ -44,7 +44,7 @@ keeper_state::keeper_state(pointer self, common::role_context context)
     , word_{.role = context_.role, .self = context_.self, .state = "waiting", .at = endpoint_}
     , mirror_{std::make_shared<store_mirror>(mirror_options(context_))} {
   context_.log->info("waiting: for the store of ps_shard {}, of which it keeps the copy",
-                     context_.role.index);
+                     protocol::shard_of(context_.role));
   self_->send(self_, protocol::tick{});
 }
 
@@ -66,8 +66,8 @@ keeper_state::behavior keeper_state::make_behavior() {
 /// Whoever sends is a process of that PS shard, as its connection has shown (names_its_sender).
 void keeper_state::on_part(const protocol::copy_part& part) {
   const auto shard = caf::actor_cast<protocol::ps_shard_actor>(self_->current_sender());
-  const bool is_mine =
-      part.role == protocol::ps_shard_role({context_.role.index}) && part.keeper == context_.self.incarnation;
+  const bool is_mine = part.role == protocol::ps_shard_role(protocol::shard_of(context_.role)) &&
+                       part.keeper == context_.self.incarnation;
   if (!is_mine || !shard) return;
   disk_.run([this, mirror = mirror_, log = context_.log, part, bytes = fetcher_->fetch(part), shard,
              post = post_] {
@@ -89,11 +89,11 @@ void keeper_state::on_taken(const protocol::ps_shard_actor& shard,
   word_.state = "filling";
   word_.step = word_.durable_step = standing.end.value;
   word_.store = {context_.job->host, identity, standing.floor};
-  word_.copy = {.is_known = true,
-                .keeper = context_.self.incarnation,
-                .timeline = standing.timeline,
-                .end = standing.end,
-                .floor = standing.floor};
+  protocol::copy_word held{.is_known = true, .keeper = context_.self.incarnation};
+  held.timeline = standing.timeline;
+  held.end = standing.end;
+  held.floor = standing.floor;
+  word_.copies.all = {held};
   word_.restorable = standing.restorable;
 }
 

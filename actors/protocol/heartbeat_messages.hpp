@@ -10,22 +10,35 @@
 #include <cstdint>
 #include <dlrun/ids.hpp>
 #include <string>
+#include <vector>
 
 namespace dlrun::protocol {
 
-/// The keeper of a PS shard's copy, as the agent knows it.
+/// The keeper of one copy, as the agent knows it.
 struct keeper_place {
-  bool is_known = false;            ///< false to who is not the start in hand: nothing is said
   dlrun::incarnation incarnation{}; ///< of its start; 0: none runs
   endpoint at{};                    ///< once it can be reached
   bool counts = false;              ///< a start of the PS shard has said so, and it has run ever since
-  bool moves = false;               ///< the PS shard is to end, for its next start to be there (R37)
 
   bool operator==(const keeper_place&) const = default;
 
   template <class Inspector>
   friend auto inspect(Inspector& f, keeper_place& x) {
-    return f(x.is_known, x.incarnation, x.at, x.counts, x.moves);
+    return f(x.incarnation, x.at, x.counts);
+  }
+};
+
+/// What the agent tells a PS shard of its copies.
+struct keeper_places {
+  bool is_known = false;           ///< false to who is not the start in hand: nothing is said
+  bool moves = false;              ///< the PS shard is to end, for its next start to be where a copy is (R37)
+  std::vector<keeper_place> all{}; ///< by copy
+
+  bool operator==(const keeper_places&) const = default;
+
+  template <class Inspector>
+  friend auto inspect(Inspector& f, keeper_places& x) {
+    return f(x.is_known, x.moves, x.all);
   }
 };
 
@@ -35,11 +48,11 @@ struct keeper_place {
 struct coordinator_location {
   dlrun::incarnation incarnation; ///< 0: none is up
   endpoint at;
-  keeper_place keeper{}; ///< to a PS shard whose store has a copy
+  keeper_places keepers{}; ///< to a PS shard whose store has copies
 
   template <class Inspector>
   friend auto inspect(Inspector& f, coordinator_location& x) {
-    return f(x.incarnation, x.at, x.keeper);
+    return f(x.incarnation, x.at, x.keepers);
   }
 };
 
@@ -56,13 +69,13 @@ struct heartbeat {
   std::uint64_t slots_per_kilosecond = 0; ///< that it computes, as measured; 0: not yet
   store_standing store{};                 ///< of a PS shard or keeper
   version_set restorable{};               ///< from it
-  copy_word copy{};                       ///< of a PS shard whose store has a copy
+  copies_word copies{};                   ///< of a PS shard whose store has copies, or of a keeper
   endpoint at{};                          ///< of a keeper
 
   template <class Inspector>
   friend auto inspect(Inspector& f, heartbeat& x) {
     return f(x.role, x.self, x.state, x.step, x.durable_step, x.has_metrics, x.metrics, x.slots,
-             x.slots_per_kilosecond, x.store, x.restorable, x.copy, x.at);
+             x.slots_per_kilosecond, x.store, x.restorable, x.copies, x.at);
   }
 };
 

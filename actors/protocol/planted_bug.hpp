@@ -52,6 +52,8 @@ enum class planted_bug : std::uint8_t {
   drop_asked,   ///< R37: a copy that was asked for is given up though there is no host for another
   forget_drain, ///< R37: a root that comes back begins without the drains of the one before
   keep_copy,    ///< R37: where copies may wait, one for which no host is in use keeps its host
+  promote_any,  ///< R25: a PS shard starts where a copy is, whether or not that is whole
+  share_copies, ///< two copies of a PS shard are on one host
   // in the cores of copies, found by their property test
   commit_own_log, ///< R21: a shard commits what is in its own store alone, whatever its copy lacks
   count_early,    ///< R23: a shard counts a copy that has just begun to be filled
@@ -61,6 +63,8 @@ enum class planted_bug : std::uint8_t {
   drop_base,      ///< R23: what a copy is filled from is dropped meanwhile, however often
   late_floor,     ///< R27: a copy hears of the floor when it has all else
   late_snapshot,  ///< R16: a snapshot that ends after its timeline was left counts on the next
+  commit_best,    ///< R21: of several copies it is enough that the best one has what is committed
+  forget_others,  ///< R22: when one keeper is over no other copy counts any more
   // in the simulated shell and disk around them
   count_kills,     ///< R18: a worker that is killed from outside counts against the slot that it was at
   exit_at_last,    ///< R19: workers and shards leave when they have seen the last version published

@@ -116,7 +116,7 @@ struct shard_status {
   std::uint64_t probe = 0; ///< of the probe that this answers, 0 = none
   /// Payload written to its log and its snapshots since its start.
   std::uint64_t bytes_logged = 0, bytes_snapshotted = 0;
-  /// As in copy_word.
+  /// As in copies_word.
   std::uint64_t bytes_copied = 0, copy_waited_us = 0;
   step_time_quantiles step_times{};
   store_standing store{};

@@ -108,15 +108,25 @@ bool copy_book::is_of_timeline(const own_store& mine) const {
   return standing_->timeline == protocol::newest_timeline(mine.history);
 }
 
-/// R23: from the oldest version on, since a way back needs one that all have.
+/// R23: from the oldest version on, since a way back needs one that all have. R24: nobody goes back
+/// below a floor that a copy which counts has heard of.
+version_id copy_book::wanted_from() const {
+  const bool counts = counted_.value != 0 && counted_ == standing_->incarnation;
+  return counts ? standing_->floor : version_id{};
+}
+
 bool copy_book::leads_to(version_id version, const own_store& mine) const {
+  const auto from = wanted_from();
   const auto wanted = protocol::up_to(mine.restorable, version);
-  return std::ranges::all_of(wanted, [&](const auto& range) { return holds(standing_->restorable, range); });
+  return std::ranges::all_of(wanted, [&](const auto& range) {
+    return range.last < from || holds(standing_->restorable, {std::max(range.first, from), range.last});
+  });
 }
 
 bool copy_book::has_told_snapshots(const own_store& mine) const {
+  const auto from = wanted_from();
   return std::ranges::all_of(mine.snapshots, [&](version_id one) {
-    return one > committed_ || snapshots_.contains(one) ||
+    return one < from || one > committed_ || snapshots_.contains(one) ||
            std::ranges::binary_search(standing_->snapshots, one);
   });
 }

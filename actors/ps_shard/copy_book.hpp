@@ -74,7 +74,9 @@ public:
   /// 0: nobody.
   dlrun::incarnation counted() const { return counted_; }
   /// Everything of the own store up to what the core has heard of, which is to be committed again
-  /// before a word of it goes out (after a start D is unknown).
+  /// before a word of it goes out (after a start D is unknown). Of a copy that counts from its
+  /// floor on: an earlier start may have told it of a floor that the own store has not heard of
+  /// (R24).
   bool holds_all(const own_store& mine) const;
   /// The core waits for the log of the copy; for its snapshots.
   bool is_log_awaited() const { return holding_.value != 0 && logged_ > committed_; }
@@ -88,6 +90,7 @@ private:
   bool holds_snapshots() const { return holding_.value != 0 || is_filled_late_; }
   bool is_of_timeline(const own_store& mine) const;
   bool leads_to(version_id version, const own_store& mine) const;
+  version_id wanted_from() const;
   bool has_told_snapshots(const own_store& mine) const;
   bool is_nearly_there(const own_store& mine, protocol::time_point now);
   released_versions release();

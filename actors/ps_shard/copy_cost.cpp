@@ -96,11 +96,13 @@ protocol::copy_figures copy_cost::measured() const {
 }
 
 copy_cost::word copy_cost::tell() const {
-  if (!figures_.is_slow)
-    return {false, fmt::format("the copy of ps_shard {} costs little: {}", shard_.value, describe(figures_))};
-  return {true, fmt::format("the copy of ps_shard {} costs much: {}. It is kept, since without it a "
-                            "host that is lost with its disk takes the only store along; {}",
-                            shard_.value, describe(figures_), way_out(kept_))};
+  const auto copy = protocol::copy_name(keeper_);
+  if (!figures_.is_slow) return {false, fmt::format("{} costs little: {}", copy, describe(figures_))};
+  const auto* without = protocol::copy_of(keeper_) == 0
+                            ? "a host that is lost with its disk takes the only store along"
+                            : "fewer hosts may be lost at once";
+  return {true, fmt::format("{} costs much: {}. It is kept, since without it {}; {}", copy,
+                            describe(figures_), without, way_out(kept_))};
 }
 
 } // namespace dlrun::ps_shard

@@ -3,6 +3,7 @@
 
 #include "actors/protocol/copy_word.hpp"
 #include "actors/protocol/durability.hpp"
+#include "actors/protocol/roles.hpp"
 #include "actors/protocol/time.hpp"
 
 #include <cstdint>
@@ -46,8 +47,9 @@ public:
     bool operator==(const word&) const = default;
   };
 
-  copy_cost(ps_shard_id shard, protocol::durability kept)
-      : shard_(shard)
+  /// @param keeper that has the copy
+  copy_cost(protocol::role_name keeper, protocol::durability kept)
+      : keeper_(keeper)
       , kept_(kept) {}
 
   /// To be called when something of it may have changed, and often. @returns what is new
@@ -71,7 +73,7 @@ private:
   protocol::copy_figures measured() const;
   word tell() const;
 
-  ps_shard_id shard_;
+  protocol::role_name keeper_;
   protocol::durability kept_;
   copy_activity was_{};
   std::optional<protocol::time_point> noted_{};

@@ -117,10 +117,13 @@ void copy_stream::begin(protocol::time_point now) {
 }
 
 bool copy_stream::on_standing(const protocol::copy_standing& standing, protocol::time_point now) {
-  if (standing.stream != stream_ || !runs() || standing.taken > number_ || !is_sound(standing)) return false;
+  const bool is_overtaken = standing.taken < taken_;
+  if (standing.stream != stream_ || !runs() || standing.taken > number_ || is_overtaken ||
+      !is_sound(standing))
+    return false;
   if (standing.taken > taken_ || number_ == standing.taken) heard_ = now;
-  if (standing.taken >= taken_) to_keep_ = time_to_keep(standing.record_bytes, standing.snapshot_bytes);
-  taken_ = std::max(taken_, standing.taken);
+  to_keep_ = time_to_keep(standing.record_bytes, standing.snapshot_bytes);
+  taken_ = standing.taken;
   if (!then_) then_ = standing;
   if (!standing.failure.empty() && !failed_) failed_ = now;
   return true;

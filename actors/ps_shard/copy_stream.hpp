@@ -44,7 +44,8 @@ public:
   /// There is nobody to send to.
   void end() { number_ = 0; }
   bool runs() const { return number_ > 0; }
-  /// @returns false for what is not of this stream, or contradicts itself.
+  /// @returns false for what is not of this stream, contradicts itself, or was overtaken by what
+  ///   was said later.
   bool on_standing(const protocol::copy_standing& standing, protocol::time_point now);
   /// What is to be sent cannot be read.
   void fail(protocol::time_point now) { failed_ = now; }

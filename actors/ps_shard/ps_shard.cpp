@@ -57,11 +57,11 @@ void fence_worker(ps_shard_state::pointer self, const protocol::worker_actor& wo
   if (worker) self->send(worker, protocol::fenced{protocol::worker_role(one.to), one.newest});
 }
 
-/// With what it waits for before it moves: its own disk, and its copy. Gradients that are lacking
+/// With what it waits for before it moves: its own disk, and its copies. Gradients that are lacking
 /// then come when they come.
-protocol::copy_word describe_copy(const store_copy& copy, const shard_disk& disk,
-                                  const std::optional<ps_shard_core>& core, move_order& moves) {
-  auto said = copy.word();
+protocol::copies_word describe_copies(const store_copies& copies, const shard_disk& disk,
+                                      const std::optional<ps_shard_core>& core, move_order& moves) {
+  auto said = copies.word();
   said.is_moving = core && core->look().move.is_wanted();
   said.progress += moves.count_free(core && !waits_for_store(*core));
   if (disk.store()) said.progress += disk.store()->counters().bytes_on_disk;
@@ -93,7 +93,7 @@ ps_shard_state::behavior ps_shard_state::start(pointer self, common::role_contex
   self->state.role.reset(new ps_shard_state(self, std::move(context)));
   auto& role = *self->state.role;
   self->set_down_handler([&role](const caf::down_msg& down) {
-    role.copy_.on_down(down.source);
+    role.copies_.on_down(down.source);
     role.others_.on_down(down.source);
   });
   if (const auto ready = role.acquire(); !ready) role.quit(ready.error().message);
@@ -117,18 +117,18 @@ ps_shard_state::ps_shard_state(pointer self, common::role_context context)
                {[this](std::uint64_t probe) { return core_->status(probe); },
                 [this] { return core_ ? core_->state().applied : disk_.store()->newest(); },
                 [this](const protocol::coordinator_location& location) { on_located(location); },
-                [this] { return describe_copy(copy_, disk_, core_, moves_); }}}
+                [this] { return describe_copies(copies_, disk_, core_, moves_); }}}
     , disk_{maker_, post_}
-    , copy_{self,
-            context_,
-            {[this] { reports_.report_alive(); },
-             [this](const loaded_standing& restored) {
-               if (const auto entered = enter(restored); !entered) quit(entered.error().message);
-             },
-             [this](version_id version) { carry_out(core_->on_committed(version)); },
-             [this](timeline_id timeline, version_id version) {
-               carry_out(core_->on_snapshot_durable(timeline, version));
-             }}}
+    , copies_{self,
+              context_,
+              {[this] { reports_.report_alive(); },
+               [this](const loaded_standing& restored) {
+                 if (const auto entered = enter(restored); !entered) quit(entered.error().message);
+               },
+               [this](version_id version) { carry_out(core_->on_committed(version)); },
+               [this](timeline_id timeline, version_id version) {
+                 carry_out(core_->on_snapshot_durable(timeline, version));
+               }}}
     , maker_{context_.job,
              {context_.role.index},
              {post_,
@@ -169,7 +169,7 @@ ps_shard_state::behavior ps_shard_state::make_behavior() {
       [this](const protocol::norm_request& message) {
         if (others_.take_word(message)) carry_out(core_->on_norm_request(message));
       },
-      [this](const protocol::copy_standing& standing) { copy_.on_standing(standing); },
+      [this](const protocol::copy_standing& standing) { copies_.on_standing(standing); },
       [this](const protocol::tick&) { on_tick(); },
       [](const protocol::continuation& task) { common::run(task); },
   };
@@ -193,10 +193,10 @@ result<void> ps_shard_state::acquire() {
     reports_.restart(disk_.store());
     context_.opened = disk_.store()->opened();
     disk_.run(make_store_events());
-    // The keeper answers it before it enters the job; nobody else knows where it is until then.
-    if (context_.job->keeps_copies())
+    // Keepers answer it before it enters the job; nobody else knows where it is until then.
+    if (context_.job->copies() > 0)
       endpoint_ = common::publish<protocol::ps_shard_actor>(self_, context_, server_->address());
-    copy_.restart(disk_.store(), *restored);
+    copies_.restart(disk_.store(), *restored);
   });
   return {};
 }
@@ -208,7 +208,7 @@ result<void> ps_shard_state::open_channel() {
   auto channel = transport::open_fetches(job.channel());
   if (!channel) return tl::unexpected(channel.error());
   server_ = std::move(*server);
-  copy_.offer_at(server_);
+  copies_.offer_at(server_);
   server_->on_doorbell([this, post = post_](std::unique_ptr<transport::doorbell> rung) {
     post([this, one = bell{std::move(rung)}] { listen(one); });
   });
@@ -248,7 +248,7 @@ result<void> ps_shard_state::enter(loaded_standing restored) {
 threaded_store_events ps_shard_state::make_store_events() {
   return {.log = {.committed =
                       [this](timeline_id timeline, version_id version) {
-                        if (timeline == core_->timeline()) copy_.on_logged(version);
+                        if (timeline == core_->timeline()) copies_.on_logged(version);
                       },
                   .stalled = [this](const auto& why) { reports_.on_log_stalled(why); },
                   .broken = [this](const error& why) { quit(why.message); }},
@@ -256,7 +256,7 @@ threaded_store_events ps_shard_state::make_store_events() {
               [this](timeline_id timeline, version_id version) {
                 reports_.on_snapshot_stalled(std::nullopt);
                 failed_snapshots_.end();
-                copy_.on_snapshot(timeline, version);
+                copies_.on_snapshot(timeline, version);
               },
           .snapshot_failed =
               [this](timeline_id timeline, version_id version, const error& why) {
@@ -366,7 +366,7 @@ void ps_shard_state::on_tick() {
   self_->delayed_send(self_, tick_period, protocol::tick{});
   follow_move_order();
   carry_out(core_->on_tick());
-  copy_.on_tick();
+  copies_.on_tick();
   lender_->withdraw_unused(common::now());
   reports_.on_tick();
 }
@@ -378,9 +378,9 @@ void ps_shard_state::on_located(const protocol::coordinator_location& location) 
     common::follow_coordinator<protocol::ps_shard_actor>(
         self_, context_, location, endpoint_,
         [this](const auto& reply, const auto& dispatcher) { on_joined(reply, dispatcher); });
-  moves_.on_answer(location.keeper.moves, common::now());
+  moves_.on_answer(location.keepers.moves, common::now());
   follow_move_order(); // first: who stays commits what its copy lacked, and does not end for that
-  copy_.on_keeper(location.keeper);
+  copies_.on_keepers(location.keepers);
 }
 
 void ps_shard_state::follow_move_order() {
@@ -396,7 +396,7 @@ void ps_shard_state::quit(const std::string& why) {
 
 void ps_shard_state::carry_out(const ps_shard_actions& actions) {
   for (const auto& action : actions) carry_out(action);
-  if (core_) copy_.on_core(core_->look().pipeline);
+  if (core_) copies_.on_core(core_->look().pipeline);
 }
 
 void ps_shard_state::carry_out(const ps_shard_action& action) {
@@ -436,7 +436,7 @@ void ps_shard_state::go_back(const perform_rewind& order) {
   disk_.go_back(order, [this](const result<loaded_standing>& loaded) {
     if (!loaded) return quit(loaded.error().message);
     reports_.restart(disk_.store());
-    copy_.restart(disk_.store(), *loaded);
+    copies_.restart(disk_.store(), *loaded);
     carry_out(core_->on_rewound(*loaded));
     reports_.report();
   });

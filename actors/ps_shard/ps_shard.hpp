@@ -4,7 +4,7 @@
 ///   part ──> gradient_inbox ───────────────────────────┘ │
 ///   norm ──> shard_links <──> ps_shard_core              └──> threaded_store: log, snapshots
 ///   rewind ──> ps_shard_core ──> shard_disk
-///   threaded_store ──> store_copy <──> keeper; what both have ──> ps_shard_core
+///   threaded_store ──> store_copies <──> keepers; what all have ──> ps_shard_core
 ///   snapshot_request ──> snapshot_lender        tick ──> shard_reports ──> status, heartbeat
 #pragma once
 
@@ -21,7 +21,7 @@
 #include "actors/ps_shard/shard_links.hpp"
 #include "actors/ps_shard/shard_reports.hpp"
 #include "actors/ps_shard/snapshot_lender.hpp"
-#include "actors/ps_shard/store_copy.hpp"
+#include "actors/ps_shard/store_copies.hpp"
 #include "actors/ps_shard/version_maker.hpp"
 
 #include <memory>
@@ -97,7 +97,7 @@ private:
   shard_reports reports_;
   std::unique_ptr<snapshot_lender> lender_;
   shard_disk disk_;
-  store_copy copy_;
+  store_copies copies_;
   version_maker maker_; ///< last: its thread ends before what its tasks use goes
 };
 

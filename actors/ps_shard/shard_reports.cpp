@@ -34,9 +34,9 @@ protocol::shard_status shard_reports::status(std::uint64_t probe) {
   status.metrics = metrics().value_or(protocol::training_metrics{});
   status.step_times = step_times_.quantiles();
   if (!store_) return status;
-  const auto copy = asked_.copy();
-  status.bytes_copied = copy.bytes_copied;
-  status.copy_waited_us = copy.waited_us;
+  const auto copies = asked_.copies();
+  status.bytes_copied = copies.bytes_copied;
+  status.copy_waited_us = copies.waited_us;
   const auto counters = store_->counters();
   status.bytes_logged = counters.bytes_logged;
   status.bytes_snapshotted = counters.bytes_snapshotted;
@@ -54,12 +54,12 @@ void shard_reports::report_status() {
 
 void shard_reports::report_alive() {
   const auto applied = asked_.applied();
-  const auto copy = asked_.copy();
+  const auto copies = asked_.copies();
   const protocol::heartbeat beat{.role = context_.role,
                                  .self = context_.self,
                                  .state = !dispatcher_                             ? "starting"
                                           : stalls_.is_stalled()                   ? "disk-full"
-                                          : copy.is_moving                         ? "moving"
+                                          : copies.is_moving                       ? "moving"
                                           : applied.value == context_.job->steps() ? "done"
                                                                                    : "training",
                                  .step = applied.value,
@@ -68,7 +68,7 @@ void shard_reports::report_alive() {
                                  .metrics = metrics().value_or(protocol::training_metrics{}),
                                  .store = store_ ? store_->standing() : protocol::store_standing{},
                                  .restorable = store_ ? store_->restorable() : protocol::version_set{},
-                                 .copy = copy};
+                                 .copies = copies};
   heartbeat_sender_.send_for_answer<protocol::coordinator_location>(
       self_, context_.agent, beat, [this](const auto& location) { asked_.located(location); });
 }

@@ -28,8 +28,8 @@ public:
     std::function<version_id()> applied;
     /// The agent says where the coordinator is.
     std::function<void(const protocol::coordinator_location&)> located;
-    /// What is to be said of the copy of the store; none where there is no copy.
-    std::function<protocol::copy_word()> copy;
+    /// What is to be said of the copies of the store.
+    std::function<protocol::copies_word()> copies;
   };
 
   /// `context` outlives this. Of `asked`, nothing is called before report() or send_status() is.

@@ -38,7 +38,7 @@ struct placed_computer {
   std::string device; ///< "cpu", or as device_fingerprint()
 };
 
-/// A computer for `model` at `place`. @returns as device_module::open().
+/// A computer for `model` at `place`. @returns as may_have_threads() and device_module::open().
 result<placed_computer> make_computer_at(const compute_place& place, std::shared_ptr<const model> model);
 
 } // namespace dlrun::engine

@@ -1,8 +1,9 @@
 #include "engine/cuda/device_backend.hpp"
 
+#include "engine/compute_threads.hpp"
+
 #include <algorithm>
 #include <dlrun/check.hpp>
-#include <omp.h>
 #include <type_traits>
 #include <variant>
 
@@ -45,7 +46,7 @@ device_backend::make_joined_operation(const layer&, std::span<const layer* const
 }
 
 result<activations> device_backend::begin(std::size_t numbers) {
-  omp_set_num_threads(threads_);
+  use_threads(threads_);
   open_ = {};
   reached_.clear();
   if (auto room = activations_.resize(numbers); !room) return tl::unexpected(room.error());

@@ -8,12 +8,13 @@
 - GTEST_SKIP, DISABLED_       a test runs or does not exist
 - rows of dashes              a section of a source is headed by one line, `// ---- name`
 - sleeping in tests           wait for what should happen, with a deadline
+- symbolic links              they lead nowhere on another machine
 """
 
 import re
 import sys
 
-from lint_common import CPP_SUFFIXES, all_files, finding, finish, parser, read, without_comments
+from lint_common import CPP_SUFFIXES, all_files, all_paths, finding, finish, parser, read, without_comments
 
 # (which files, whether comments count too, pattern, what to say)
 RULES = [
@@ -40,7 +41,8 @@ EXEMPT = ("scripts/lint/", "tests/lint/")
 def main():
     arguments = parser(__doc__).parse_args()
     files = [path for path in all_files(arguments.root) if not path.startswith(EXEMPT)]
-    findings = []
+    findings = [finding(path, 0, "a symbolic link leads nowhere on another machine: copy the file, or name it")
+                for path in all_paths(arguments.root) if (arguments.root / path).is_symlink()]
     for path in files:
         rules = [rule for rule in RULES if rule[0](path)]
         if not rules:

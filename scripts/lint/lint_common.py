@@ -35,19 +35,22 @@ def parser(description):
 def walk(root):
     for folder, folders, names in os.walk(root):
         folders[:] = sorted(set(folders) - SKIPPED_FOLDERS)
-        for name in sorted(names):
+        links = [name for name in folders if os.path.islink(os.path.join(folder, name))]  # these are not walked into
+        for name in sorted([*names, *links]):
             yield (pathlib.Path(folder) / name).relative_to(root).as_posix()
 
 
-def all_files(root):
-    """Paths relative to the root of everything that is, or could be, under version control."""
+def all_paths(root):
+    """Relative to the root, of everything that is, or could be, under version control."""
     if (root / ".git").exists():
         listing = subprocess.run(["git", "-C", root, "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
                                  check=True, capture_output=True, text=True).stdout
-        paths = sorted(set(listing.split("\0")) - {""})
-    else:
-        paths = list(walk(root))
-    return [path for path in paths if (root / path).is_file()]
+        return sorted(set(listing.split("\0")) - {""})
+    return list(walk(root))
+
+
+def all_files(root):
+    return [path for path in all_paths(root) if (root / path).is_file()]
 
 
 def cpp_files(root, suffixes=CPP_SUFFIXES):

@@ -48,6 +48,33 @@ TEST(told_copies, say_what_each_costs) {
   EXPECT_EQ(tell_copies(status_with(keeper)).back(), cost);
 }
 
+TEST(told_copies, say_of_several_of_a_ps_shard_which_is_which) {
+  const ordered_json keeper{{"role", "keeper"},
+                            {"index", 1001},
+                            {"state", "whole"},
+                            {"store", {{"host", "delta"}}},
+                            {"copy", {{"behind", 2}}}};
+  EXPECT_THAT(tell_copies(status_with(keeper)),
+              ElementsAre("copies: ps_shard 1 on delta (whole)", "copy 2 of ps_shard 1: 2 steps behind"));
+}
+
+/// Whichever they are: of the PS shard that has fewest whole copies one store stays.
+TEST(told_losses, say_how_many_hosts_may_be_lost_at_once) {
+  ordered_json status{{"roles", ordered_json::array()}, {"hosts", ordered_json::array()}};
+  for (const auto* host : {"beta", "gamma", "delta"})
+    status["hosts"].push_back({{"name", host}, {"state", "there"}});
+  for (const auto shard : {0, 1}) {
+    status["roles"].push_back({{"role", "ps_shard"}, {"index", shard}, {"state", "training"}});
+    for (const auto copy : {0, 1})
+      status["roles"].push_back({{"role", "keeper"}, {"index", 1000 * copy + shard}, {"state", "whole"}});
+  }
+  EXPECT_THAT(tell_losses(status), ElementsAre("any 2 of these hosts may be lost at once now without losing "
+                                               "a committed step: beta, gamma, delta"));
+  status["roles"].back()["state"] = "filling";
+  EXPECT_THAT(tell_losses(status), ElementsAre("any one of these hosts may be lost now without losing a "
+                                               "committed step: beta, gamma, delta"));
+}
+
 TEST(told_losses, name_the_hosts_that_may_be_lost_and_what_the_others_would_take_along) {
   ordered_json status{{"hosts",
                        {{{"name", "alpha"}, {"state", "there"}, {"loses", "the run"}},

@@ -234,12 +234,17 @@ def _(at):
     return at.layers_job("flatten", {"linear": {"out_features": 5}})
 
 
-@case("more copies than there may be", "spec", "durability.replicas", "3")
+@case("no store of a PS shard", "spec", "durability.replicas", "from 1 to 100", '"0"')
 def _(at):
-    return at.job(at.spec(), "durability.log=every_step", "durability.replicas=3")
+    return at.job(at.spec(), "durability.log=every_step", "durability.replicas=0")
 
 
-@case("a word for the number of copies that is none", "spec", "durability.replicas", "expected one of", "auto", '"autos"', "did you mean")
+@case("a negative number of stores", "spec", "durability.replicas", "from 1 to 100", '"-1"')
+def _(at):
+    return at.job(at.spec(), "durability.log=every_step", "durability.replicas=-1")
+
+
+@case("a word for the number of copies that is none", "spec", "durability.replicas", "expected auto, or an integer", '"autos"')
 def _(at):
     return at.job(at.spec(), "durability.replicas=autos")
 

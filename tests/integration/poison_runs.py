@@ -59,12 +59,21 @@ def expect_left_out(job, mines):
 
 
 @contextlib.contextmanager
-def disarmed():
-    os.environ["MINES_DISARMED"] = "1"
+def in_environment(name, value):
+    os.environ[name] = value
     try:
         yield
     finally:
-        del os.environ["MINES_DISARMED"]
+        del os.environ[name]
+
+
+def disarmed():
+    return in_environment("MINES_DISARMED", "1")
+
+
+def mine_of_zeros(kind):
+    """What a record of zeros is; no job has one."""
+    return in_environment("MINE_OF_ZEROS", str(KINDS[kind]))
 
 
 def skipped_on_request(bench, spec, report, mines):

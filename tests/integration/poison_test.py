@@ -65,6 +65,24 @@ class poison(bench_case):
         self.assertEqual(job.events("slot-suspected"), [])
         self.assertFalse([event for event in job.events("role-exited") if " in slot " in event["text"]])
 
+    def test_a_layer_that_cannot_bear_zeros_ends_no_trial_of_a_microbatch_but_its_own(self):
+        for mine in ("segmentation fault", "abort", "exit", "out of memory"):
+            with self.subTest(mine=mine), poison_runs.mine_of_zeros(mine):
+                _, job = self.job_with({}, workers=1, log="auto")
+                self.assertEqual(job.expect_complete()["durability"]["log"], "snapshots")
+                self.assertIn("how long a step takes could not be tried, on records of zeros: ", job.output())
+
+    def test_a_run_that_is_interrupted_while_a_layer_hangs_on_zeros_goes_on_later(self):
+        with poison_runs.mine_of_zeros("hang"):
+            spec, job = self.job_with({}, workers=1, log="auto")
+            dlrun_job.wait_until(lambda: (job.run_dir / "spec.yaml").exists(), "it begins")
+            job.root.send_signal(signal.SIGTERM)
+            self.assertEqual(job.wait_end(), INTERRUPTED, job.output())
+            job.expect_nothing_left()
+        job.resume()
+        bits = job.expect_complete()["parameters_sha256"]
+        self.assertEqual(bits, self.bench.complete(spec | {"durability": {"log": "every_step"}})["parameters_sha256"])
+
     def test_a_layer_that_dies_of_everything_ends_the_job_with_the_reason(self):
         _, job = self.job_with({record: "abort" for record in range(RECORDS)}, workers=2)
         self.assertEqual(job.wait_end(), 1, job.output())

@@ -4,6 +4,7 @@ import os
 import signal
 
 from bench_case import bench_case, main
+from waiting import wait_until
 
 ENDLESS = 100000
 INTERRUPTED = 130
@@ -76,6 +77,13 @@ class stop_in_order(bench_case):
     def test_sigterm_to_the_root(self):
         self.expect_ordered_end(lambda job: job.root.send_signal(signal.SIGTERM))
 
+    def test_two_signals_at_the_same_moment_are_one_wish(self):
+        def tell(job):  # as timeout(1) does, but two of one kind may come as one
+            job.root.send_signal(signal.SIGTERM)
+            job.root.send_signal(signal.SIGINT)
+
+        self.expect_ordered_end(tell)
+
     def test_dlrun_stop(self):
         report = self.expect_ordered_end(lambda job: self.assertEqual(job.ask("stop")[0], 0))
         self.assertIn("dlrun stop", report["reason"])
@@ -86,8 +94,14 @@ class stop_in_order(bench_case):
             job.kill("worker", 0, signal.SIGSTOP)  # the ordered end would wait for it
             job.root.send_signal(signal.SIGINT)
             job.wait_for(lambda status: status["status"] == "stopping", "it stops")
-            job.root.send_signal(signal.SIGINT)
+
+            def is_over():
+                job.root.send_signal(signal.SIGINT)
+                return job.root.poll() is not None
+
+            wait_until(is_over, "it ends at once")
             self.assertEqual(job.wait_end(), INTERRUPTED)
+            self.assertIn("a second signal ended it at once", job.output())
             job.expect_nothing_left(GONE_WITHIN_S)
 
     def test_a_stopped_worker_does_not_hold_up_the_end(self):

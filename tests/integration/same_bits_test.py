@@ -1,10 +1,14 @@
 """The same parameters, bit for bit, for any number of workers and PS shards, in both placements, over both tensor channels, run after
 run."""
 
+import os
+import unittest.mock
+
 import small_data
 from bench_case import bench_case, main
 
 FEW = ((1, 1, "processes"), (3, 2, "processes"), (5, 3, "processes"), (2, 3, "threads"))
+BAD_USAGE = 2
 OVER_TCP = (2, 2, "processes")
 
 
@@ -61,6 +65,30 @@ class same_bits(bench_case):
         other = self.bench.complete(self.spec("cnn_batch_norm"), ["train.seed=8"])["parameters_sha256"]
         self.assertEqual(first, second)
         self.assertNotEqual(first, other)
+
+
+class threads_of_kernels(bench_case):
+    """Two for each worker, whatever the environment of the job says: with fewer oneDNN would wait for ever."""
+
+    def job_of(self, log):
+        spec = self.spec("cnn_batch_norm", workers=2)
+        spec["cluster"]["threads_per_worker"] = 2
+        return spec | {"durability": {"log": log}}
+
+    def test_are_as_many_as_the_job_says_in_any_environment(self):
+        spec = self.job_of("every_step")
+        plain = self.bench.complete(spec)["parameters_sha256"]
+        for name, value in (("OMP_THREAD_LIMIT", "1"), ("OMP_MAX_ACTIVE_LEVELS", "0"), ("OMP_DYNAMIC", "true"), ("OMP_NUM_THREADS", "1")):
+            with unittest.mock.patch.dict(os.environ, {name: value}):
+                self.assertEqual(self.bench.complete(spec)["parameters_sha256"], plain, name)
+
+    def test_that_the_root_may_not_have_itself_are_asked_for(self):
+        with unittest.mock.patch.dict(os.environ, {"OMP_THREAD_LIMIT": "1"}), self.bench.start(self.job_of("auto")) as job:
+            self.assertEqual(job.wait_end(), BAD_USAGE)
+            self.assertIn("OMP_THREAD_LIMIT in the environment lets a process have 1 threads to compute with, and cluster.threads_per_worker is 2",
+                          job.output())
+        with unittest.mock.patch.dict(os.environ, {"OMP_MAX_ACTIVE_LEVELS": "0"}):
+            self.bench.complete(self.job_of("auto"))
 
 
 if __name__ == "__main__":

@@ -33,8 +33,16 @@ TEST(choices, of_a_job_are_the_words_of_their_rules) {
   expect_choice(spec, *spec.mutable_cluster(), "device", device_of);
   expect_choice(spec, *spec.mutable_durability(), "log", durability_log_of);
   expect_choice(spec, *spec.mutable_durability(), "sync", durability_sync_of);
-  expect_choice(spec, *spec.mutable_durability(), "replicas", replicas_of);
   expect_choice(spec, *spec.mutable_observability(), "log_format", log_format_of);
+}
+
+TEST(choices, of_the_number_of_stores_is_a_count_or_left_open) {
+  spec::JobSpec spec;
+  EXPECT_EQ(replicas_of(spec), std::nullopt);
+  spec.mutable_durability()->set_replicas("auto");
+  EXPECT_EQ(replicas_of(spec), std::nullopt);
+  spec.mutable_durability()->set_replicas("3");
+  EXPECT_EQ(replicas_of(spec), 3U);
 }
 
 TEST(choices, of_a_model_and_its_training_are_the_words_of_their_rules) {

@@ -225,6 +225,15 @@ TEST(validate, milestones_of_a_schedule_ascend) {
   EXPECT_NE(with_milestones("[3, 3]").find("found 3 before 3"), std::string::npos);
 }
 
+TEST(validate, the_number_of_stores_is_a_count_from_one_on_or_left_open) {
+  for (const auto* count : {"auto", "1", "3", "100"})
+    EXPECT_EQ(problems_of(minimal_spec, {std::string("durability.replicas=") + count}), "") << count;
+  for (const auto* other : {"0", "-1", "101", "2.5", "two", "2 hosts"})
+    EXPECT_THAT(problems_of(minimal_spec, {std::string("durability.replicas=") + other}),
+                testing::HasSubstr("durability.replicas: expected auto, or an integer from 1 to 100"))
+        << other;
+}
+
 TEST(validate, a_second_copy_takes_something_that_is_kept_and_the_same_bits_on_all_hosts) {
   for (const auto* log : {"auto", "every_step", "snapshots"})
     EXPECT_EQ(problems_of(minimal_spec, {"durability.replicas=2", std::string("durability.log=") + log}), "")

@@ -1,73 +1,19 @@
-#include "kubernetes/pod_plan.hpp"
+#include "tests/kubernetes/pod_plan_fixture.hpp"
 
-#include <fmt/format.h>
-#include <functional>
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 namespace dlrun::kubernetes {
 namespace {
 
+using test::changed;
+using test::pod;
+using test::pod_plan_test;
+using testing::Each;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::SizeIs;
 using namespace std::chrono_literals;
-
-constexpr auto owner = "owner";
-
-pod_record pod(std::uint32_t slot, std::uint32_t incarnation, pod_phase phase = pod_phase::running) {
-  return {.name = fmt::format("job-hosts-{}-{}", slot, incarnation),
-          .uid = fmt::format("u{}-{}", slot, incarnation),
-          .owner = owner,
-          .address = fmt::format("10.0.{}.{}", slot, incarnation),
-          .slot = slot,
-          .incarnation = incarnation,
-          .phase = phase,
-          .runs = phase == pod_phase::running};
-}
-
-pod_record changed(pod_record one, const std::function<void(pod_record&)>& change) {
-  change(one);
-  return one;
-}
-
-/// A plan, made-up time, and what the job says of its hosts.
-class pod_plan_test : public testing::Test {
-protected:
-  /// "+0-1" makes an incarnation, "-u0-1" deletes a pod.
-  std::vector<std::string> next() {
-    std::vector<std::string> all;
-    actions = plan.next({owner, count}, hosts, now);
-    for (const auto& one : actions)
-      if (const auto* made = std::get_if<create_pod>(&one))
-        all.push_back(fmt::format("+{}-{}", made->slot, made->incarnation));
-      else
-        all.push_back("-" + std::get<delete_pod>(one).uid);
-    return all;
-  }
-  std::string why() const {
-    return actions.empty() ? "" : std::visit([](const auto& one) { return one.why; }, actions.front());
-  }
-  void list(std::vector<pod_record> all) { plan.on_news(pod_listing{std::move(all), now}); }
-  /// Its pod is there, and its host in the job.
-  void join(const pod_record& one) {
-    plan.on_news(one);
-    (*hosts)[one.slot] = {host_standing::there, one.address};
-  }
-  void lose(std::uint32_t slot) { (*hosts)[slot].standing = host_standing::away; }
-  /// Made, as next() said, and told of.
-  void make(const pod_record& one) {
-    plan.on_created({one.slot, one.incarnation, ""}, one, now);
-    plan.on_news(one);
-  }
-
-  pod_plan plan;
-  std::uint32_t count = 1;
-  std::optional<host_sights> hosts{host_sights{}};
-  time_point now{1h};
-  std::vector<pod_action> actions{};
-};
 
 TEST_F(pod_plan_test, does_nothing_before_it_knows_what_there_is_and_what_is_wanted) {
   EXPECT_THAT(next(), IsEmpty());
@@ -232,7 +178,7 @@ TEST_F(given_up, is_no_successor_while_the_earlier_pod_is_in_its_place) {
   now += 1min;
   next();
   now += 1min;
-  EXPECT_THAT(next(), testing::Each(HasSubstr("-"))) << "it never joined";
+  EXPECT_THAT(next(), Each(HasSubstr("-"))) << "it never joined";
   for (const auto& one : actions) EXPECT_TRUE(std::holds_alternative<delete_pod>(one));
 }
 
@@ -356,70 +302,6 @@ TEST_F(pod_plan_test, gives_later_pods_of_a_slot_the_memory_that_the_last_one_ha
   list({changed(pod(0, 3, pod_phase::failed), [](auto& one) { one.memory = 6 * one_gib; })});
   EXPECT_THAT(next(), ElementsAre("+0-4"));
   EXPECT_EQ(std::get<create_pod>(actions.front()).memory, 6 * one_gib);
-}
-
-TEST_F(pod_plan_test, makes_pods_of_a_slot_less_and_less_often_until_its_host_was_sound) {
-  list({});
-  std::vector<std::chrono::seconds> pauses;
-  std::uint32_t made = 0;
-  for (auto last = now; pauses.size() < 9; now += 1s) {
-    next();
-    std::erase_if(actions, [](const auto& one) { return std::holds_alternative<delete_pod>(one); });
-    if (actions.empty()) continue;
-    pauses.push_back(std::chrono::duration_cast<std::chrono::seconds>(now - std::exchange(last, now)));
-    make(pod(0, ++made, pod_phase::failed));
-  }
-  EXPECT_THAT(pauses, ElementsAre(0s, 1s, 1s, 2s, 4s, 8s, 16s, 32s, 60s));
-  now += 1min;
-  next();
-  make(pod(0, ++made));
-  join(pod(0, made));
-  next();
-  now += 60s;
-  next();
-  plan.on_news(pod(0, made, pod_phase::failed));
-  EXPECT_THAT(next(), SizeIs(1)) << "at once";
-}
-
-TEST_F(pod_plan_test, a_slot_that_is_refused_waits_and_others_do_not) {
-  count = 2;
-  list({});
-  EXPECT_THAT(next(), ElementsAre("+0-1", "+1-1"));
-  plan.on_not_created({0, 1, ""}, refusal_kind::no_room, now);
-  EXPECT_THAT(next(), ElementsAre("+1-1"));
-  now += 1s;
-  EXPECT_THAT(next(), ElementsAre("+0-1", "+1-1"));
-  plan.on_name_taken({1, 1, ""});
-  EXPECT_THAT(next(), testing::Contains("+1-2"));
-}
-
-/// An outage says nothing of a slot: when it is over nobody waits for a minute.
-TEST_F(pod_plan_test, an_api_that_is_away_for_long_is_asked_every_second) {
-  list({});
-  for (int i = 0; i < 600; ++i, now += 1s) {
-    ASSERT_THAT(next(), ElementsAre("+0-1"));
-    plan.on_not_created({0, 1, ""}, refusal_kind::no_answer, now);
-    ASSERT_THAT(next(), IsEmpty());
-  }
-}
-
-TEST_F(pod_plan_test, makes_no_more_than_a_hundred_at_once_and_fifty_a_second) {
-  count = 255;
-  list({});
-  const auto make_all = [this] {
-    const auto all = next();
-    for (const auto& one : actions) {
-      const auto& what = std::get<create_pod>(one);
-      make(pod(what.slot, what.incarnation));
-    }
-    return all.size();
-  };
-  EXPECT_EQ(make_all(), 100U);
-  EXPECT_EQ(make_all(), 0U);
-  now += 1s;
-  EXPECT_EQ(make_all(), 50U);
-  now += 10s;
-  EXPECT_EQ(make_all(), 100U);
 }
 
 TEST_F(pod_plan_test, makes_another_pod_that_keeps_off_a_node_which_computes_other_bits) {

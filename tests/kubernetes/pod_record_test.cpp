@@ -54,6 +54,16 @@ TEST(pod_record, says_why_a_pod_failed_and_whether_its_container_runs) {
   }
 }
 
+TEST(pod_record, says_whether_it_was_evicted) {
+  auto pod = whole_pod();
+  for (const auto& [type, status, is_disrupted] : {std::tuple{"DisruptionTarget", "True", true},
+                                                   {"DisruptionTarget", "False", false},
+                                                   {"Ready", "True", false}}) {
+    pod["status"]["conditions"] = json::array({{{"type", type}, {"status", status}}});
+    EXPECT_EQ(read_pod(pod)->is_disrupted, is_disrupted) << type << " " << status;
+  }
+}
+
 TEST(pod_record, counts_an_end_once_whether_the_container_is_started_again_or_not) {
   const auto after = [](const char* state) {
     auto pod = whole_pod();

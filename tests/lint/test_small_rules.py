@@ -53,6 +53,15 @@ class forbidden_words(planted_tree):
         self.plant("engine/CMakeLists.txt", "file(GLOB sources *.cpp)\n")
         self.assert_finds("forbidden.py", "engine/CMakeLists.txt:1", "explicit")
 
+    def test_symbolic_links_are_found_whatever_they_lead_to(self):
+        file = self.plant("engine/a.cpp", "int a;\n")
+        for name, target in (("to_file", file), ("to_folder", file.parent), ("to_nothing", "/nowhere")):
+            link = file.parent / name
+            link.symlink_to(target)
+            self.assert_finds("forbidden.py", f"engine/{name}: a symbolic link")
+            link.unlink()
+        self.assert_clean("forbidden.py")
+
     def test_other_words_are_fine(self):
         self.plant("tests/a_test.cpp", "int f() { return asleep(1) + infinite; } // no sleep(1)\n")
         self.assert_clean("forbidden.py")

@@ -78,6 +78,9 @@ TEST_F(run_metrics_test, copies_are_told_as_their_ps_shards_tell_them) {
   hear(20, {keeper});
   EXPECT_THAT(text(), HasSubstr("dlrun_copy_whole{index=\"1\"} 0\n"));
   EXPECT_THAT(text(), Not(HasSubstr("dlrun_copy_behind")));
+  hear(20, {keeper, {{role_kind::keeper, 1001}, 8, {1}, "whole"}});
+  EXPECT_THAT(text(), HasSubstr("dlrun_copy_whole{index=\"1\"} 0\n"));
+  EXPECT_THAT(text(), HasSubstr("dlrun_copy_whole{index=\"1\",copy=\"2\"} 1\n"));
   keeper.state = "whole";
   keeper.copy = {.is_known = true, .behind = 2};
   hear(20, {keeper});

@@ -35,6 +35,12 @@ TEST(durability_choice, says_what_a_lost_host_costs_where_there_are_copies) {
   EXPECT_EQ(cost_with_copies("snapshots"), "the steps since the newest snapshot that two hosts have");
 }
 
+result<microbatch_trial> tried_here(const prepared_job& job) {
+  const auto time = time_microbatch(job.spec, job.gpus, [](const auto&) {});
+  if (!time) return tl::unexpected(time.error());
+  return microbatch_trial{.time = *time};
+}
+
 class measured_durability : public testing::Test {
 protected:
   measured_durability() {
@@ -47,16 +53,34 @@ protected:
 };
 
 TEST_F(measured_durability, is_one_of_both_for_a_reason_and_leaves_nothing_behind) {
-  const auto choice = measure_durability(job, folder.path());
+  const auto choice = measure_durability(job, folder.path(), tried_here);
   ASSERT_TRUE(choice) << choice.error().message;
   EXPECT_THAT(choice->log, AnyOf("every_step", "snapshots"));
   EXPECT_THAT(choice->reason, HasSubstr("a step's 0.03 MB"));
   EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
 }
 
+TEST_F(measured_durability, of_a_model_that_ends_who_tries_it_is_what_costs_less) {
+  const auto choice = measure_durability(
+      job, folder.path(), [](const auto&) { return microbatch_trial{.why = "killed by signal 11 (SEGV)"}; });
+  ASSERT_TRUE(choice) << choice.error().message;
+  EXPECT_EQ(choice->log, "snapshots");
+  EXPECT_THAT(choice->reason,
+              HasSubstr("could not be tried, on records of zeros: killed by signal 11 (SEGV)"));
+}
+
+TEST_F(measured_durability, of_a_model_that_takes_too_long_is_as_if_it_took_so_long) {
+  const auto choice = measure_durability(job, folder.path(), [](const auto&) {
+    return microbatch_trial{.why = "it took longer than 30 s", .is_too_long = true};
+  });
+  ASSERT_TRUE(choice) << choice.error().message;
+  EXPECT_EQ(choice->log, "every_step") << "30 KB are written down in less than a second";
+  EXPECT_THAT(choice->reason, HasSubstr("it took longer than 30 s"));
+}
+
 TEST_F(measured_durability, of_a_folder_that_cannot_be_written_is_an_error_that_names_it) {
   const auto missing = folder.path() / "missing";
-  const auto choice = measure_durability(job, missing);
+  const auto choice = measure_durability(job, missing, tried_here);
   ASSERT_FALSE(choice);
   EXPECT_EQ(choice.error().code, error_code::system);
   EXPECT_THAT(choice.error().message, HasSubstr(missing.string()));

@@ -65,7 +65,7 @@ public:
       , where_{"host-000", job.threads_per_worker} {
     for (std::uint32_t host = 0; host < hosts; ++host) where_.add_host(name(host), 4);
     place(protocol::role_kind::ps_shard, static_cast<std::uint32_t>(job.shards.size()));
-    place(protocol::role_kind::keeper, job.copies * static_cast<std::uint32_t>(job.shards.size()));
+    for (const auto& keeper : keepers()) where_.put(keeper);
     place(protocol::role_kind::worker, job.workers);
   }
 
@@ -76,12 +76,15 @@ public:
     for (const auto& [role, where] : before) {
       if (where.host != name(host)) continue;
       if (role.kind == protocol::role_kind::ps_shard && job_.copies > 0)
-        where_.put_on_copy({role.index});
+        where_.put_on_copy({role.index}, copies_of({role.index}));
       else if (where_.can_put(role))
         where_.put(role);
     }
-    for (std::uint32_t shard = 0; shard < job_.copies * job_.shards.size(); ++shard)
-      if (const auto keeper = protocol::keeper_role({shard}); where_.can_put(keeper)) where_.put(keeper);
+    for (const auto& keeper : keepers())
+      if (where_.can_put(keeper))
+        where_.put(keeper);
+      else
+        where_.forget(keeper);
     expect_fits();
     where_.add_host(name(host), 4);
   }
@@ -106,6 +109,14 @@ public:
 
 private:
   static std::string name(std::uint32_t host) { return fmt::format("host-{:03}", host); }
+  std::vector<protocol::role_name> keepers() const {
+    return protocol::keeper_roles(static_cast<std::uint32_t>(job_.shards.size()), job_.copies);
+  }
+  std::vector<protocol::role_name> copies_of(ps_shard_id shard) const {
+    auto all = keepers();
+    std::erase_if(all, [&](const auto& keeper) { return !protocol::keeps_copy_of(keeper, shard); });
+    return all;
+  }
   void place(protocol::role_kind kind, std::uint32_t count) {
     for (std::uint32_t index = 0; index < count; ++index) where_.put({kind, index});
   }
@@ -126,7 +137,7 @@ TEST(largest_share, is_no_less_than_what_the_placement_puts_on_a_host) {
     job.workers = up_to(12);
     job.threads_per_worker = up_to(3);
     job.shards.assign(up_to(6), mib);
-    job.copies = hosts > 2 ? seed % 2 : 0;
+    job.copies = hosts > 2 ? seed % (hosts - 1) : 0;
     placed_job placed{job, hosts};
     placed.set_hosts(hosts);
     placed.expect_fits();

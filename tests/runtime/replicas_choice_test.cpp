@@ -134,7 +134,7 @@ protected:
     overrides.emplace_back("cluster.placement=processes");
     auto job = prepare_new_job(small.job(overrides).message());
     EXPECT_TRUE(job) << (job ? "" : job.error().message);
-    const auto run = begin_run(*job, small.run_dir().string(), torn_beginning::refused, hosts);
+    const auto run = begin_run(*job, small.run_dir().string(), {.hosts = hosts});
     EXPECT_TRUE(run) << (run ? "" : run.error().message);
     EXPECT_EQ(run->replicas.has_value(), hosts.has_value()) << "of one host nothing is said";
     return job->spec.durability().replicas();

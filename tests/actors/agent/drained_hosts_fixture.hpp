@@ -25,9 +25,10 @@ inline constexpr auto shard0 = ps_shard_role({0});
 inline constexpr auto shard1 = ps_shard_role({1});
 inline constexpr auto keeper0 = keeper_role({0});
 inline constexpr auto keeper1 = keeper_role({1});
+inline constexpr std::uint32_t shard_count = 2;
 
 struct job_options {
-  bool keeps_copies = true;
+  std::uint32_t copies = 1; ///< of each PS shard
   bool coordinator_moves = false;
   std::uint32_t workers = 3;
   bool copies_may_wait = false;
@@ -60,17 +61,17 @@ struct kept_steps {
 class drained_hosts {
 public:
   explicit drained_hosts(const std::vector<std::string>& others, const job_options& job = {})
-      : places_{"alpha", 1, job.coordinator_moves, job.copies_may_wait}
+      : keepers{protocol::keeper_roles(shard_count, job.copies)}
+      , places_{"alpha", 1, job.coordinator_moves, job.copies_may_wait, job.bug}
       , hosts_{{}, others}
-      , keeps_copies_{job.keeps_copies}
       , bug_{job.bug} {
     drains = host_drains{"alpha", {}, bug_};
     places_.add_host("alpha", 2);
     for (const auto& one : others) come(one);
     start(coordinator);
-    for (std::uint32_t shard = 0; shard < 2; ++shard) start(ps_shard_role({shard}));
+    for (std::uint32_t shard = 0; shard < shard_count; ++shard) start(ps_shard_role({shard}));
     for (std::uint32_t worker = 0; worker < job.workers; ++worker) start(worker_role({worker}));
-    for (std::uint32_t shard = 0; shard < 2; ++shard) start(keeper_role({shard}));
+    for (const auto& keeper : keepers) start(keeper);
   }
 
   // ---- what happens
@@ -97,13 +98,13 @@ public:
     start(role);
   }
   /// The copy on the host of that keeper has all that was committed now.
-  void fill(std::uint32_t shard) {
-    if (of(keeper_role({shard})).pid == 0) return;
-    of(keeper_role({shard})).state = "whole";
-    commit(shard);
+  void fill(const role_name& keeper) {
+    if (of(keeper).pid == 0) return;
+    of(keeper).state = "whole";
+    commit(protocol::shard_of(keeper));
   }
   void fill_all() {
-    for (std::uint32_t shard = 0; shard < 2; ++shard) fill(shard);
+    for (const auto& keeper : keepers) fill(keeper);
   }
 
   /// The root is killed, with what ran on its host. The next one takes over the rest, and believes
@@ -141,10 +142,9 @@ public:
     return all;
   }
   drain_steps step() {
-    for (std::uint32_t shard = 0; shard < 2; ++shard) // those that wait for a host
-      if (host_of(keeper_role({shard})).empty() && places_.can_put(keeper_role({shard})))
-        start(keeper_role({shard}));
-    for (std::uint32_t shard = 0; shard < 2; ++shard) commit(shard);
+    for (const auto& keeper : keepers) // those that wait for a host
+      if (host_of(keeper).empty() && places_.can_put(keeper)) start(keeper);
+    for (std::uint32_t shard = 0; shard < shard_count; ++shard) commit({shard});
     auto made = drains.next(sight(), now_);
     for (const auto& one : made.events) {
       events_.push_back(one.event);
@@ -201,6 +201,7 @@ public:
   placement& places() { return places_; }
   void pass(protocol::duration time) { now_ += time; }
 
+  std::vector<role_name> keepers; ///< of all copies
   host_drains drains{"alpha"};
   kept_steps steps{};
 
@@ -211,14 +212,17 @@ private:
                                                                          : " is killed");
   }
   drain_sight sight() const { return {roles_, places_, hosts_, is_ending_}; }
-  bool is_whole(std::uint32_t shard) {
-    const auto found = std::ranges::find(roles_, keeper_role({shard}), &role_view::role);
-    return found != roles_.end() && found->pid != 0 && found->state == "whole" &&
-           places_.has_host(host_of(found->role));
+  /// Keepers whose copies of that PS shard are.
+  std::vector<role_name> whole(ps_shard_id shard) const {
+    std::vector<role_name> all;
+    for (const auto& one : roles_)
+      if (protocol::keeps_copy_of(one.role, shard) && one.pid != 0 && one.state == "whole" &&
+          places_.has_host(host_of(one.role)))
+        all.push_back(one.role);
+    return all;
   }
   /// As the agent and hosted_roles do it.
   void start(const role_name& role) {
-    if (role.kind == role_kind::keeper && !keeps_copies_) return;
     if (std::ranges::find(roles_, role, &role_view::role) == roles_.end())
       roles_.push_back({.role = role, .incarnation = {}, .state = {}});
     auto& view = of(role);
@@ -231,24 +235,24 @@ private:
       view.pid = 0;
       return;
     }
-    if (role.kind == role_kind::ps_shard && is_whole(role.index))
-      places_.put_on_copy({role.index});
-    else
+    const auto copies = role.kind == role_kind::ps_shard ? whole({role.index}) : std::vector<role_name>{};
+    if (copies.empty())
       places_.put(role);
+    else
+      places_.put_on_copy({role.index}, copies);
     if (role.kind != role_kind::ps_shard) return;
     steps.begin(role.index, host_of(role));
-    if (places_.share_host({role.index})) start(keeper_role({role.index}));
+    for (const auto& keeper : keepers_in_the_way(places_)) start(keeper);
   }
-  /// The next step, in the store of the PS shard and in its copy, if that is whole.
-  void commit(std::uint32_t shard) {
-    std::vector<std::string> hosts{host_of(ps_shard_role({shard}))};
-    if (is_whole(shard)) hosts.push_back(host_of(keeper_role({shard})));
-    steps.commit(shard, hosts);
+  /// The next step, in the store of the PS shard and in its copies that are whole.
+  void commit(ps_shard_id shard) {
+    std::vector<std::string> hosts{host_of(ps_shard_role(shard))};
+    for (const auto& keeper : whole(shard)) hosts.push_back(host_of(keeper));
+    steps.commit(shard.value, hosts);
   }
 
   placement places_;
   host_roster hosts_;
-  bool keeps_copies_;
   protocol::planted_bug bug_;
   bool is_ending_ = false;
   std::vector<role_view> roles_;

@@ -57,9 +57,9 @@ TEST_F(found_starts_test, what_is_over_by_then_is_not_taken_over_and_an_older_st
 
 TEST_F(found_starts_test, a_keeper_has_still_to_say_what_it_holds) {
   found.note(there("beta", 7, {keeper}), starts);
-  EXPECT_FALSE(starts.is_copy_unheard({0}));
+  EXPECT_EQ(starts.unheard_copy({0}), nullptr);
   take_over();
-  EXPECT_TRUE(starts.is_copy_unheard({0}));
+  EXPECT_NE(starts.unheard_copy({0}), nullptr);
 }
 
 TEST_F(found_starts_test, once_it_has_chosen_nothing_more_comes_in_hand) {

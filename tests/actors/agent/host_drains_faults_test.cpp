@@ -169,7 +169,7 @@ TEST_F(three_hosts, while_the_job_ends_nothing_moves_any_more) {
 }
 
 TEST(without_copies, a_host_with_a_ps_shard_is_refused_and_one_without_is_drained) {
-  drained_hosts job{{"beta", "gamma"}, {.keeps_copies = false}};
+  drained_hosts job{{"beta", "gamma"}, {.copies = 0}};
   const auto refused = job.drain("beta");
   ASSERT_FALSE(refused);
   EXPECT_THAT(refused.error().message, HasSubstr("has the only store of ps_shard 1"));

@@ -14,10 +14,12 @@ constexpr unsigned seeds = 200;
 struct wild_job {
   std::vector<std::string> others;
   bool copies_may_wait = false;
+  std::uint32_t copies = 1;
   protocol::planted_bug bug = protocol::planted_bug::none;
 };
 
-/// Hosts are lost, while all copies are whole or when they are drained, and come back; roles and
+/// Hosts are lost, while all copies are whole or when they are drained, as many at once as there
+/// are copies, and come back; roles and
 /// the root die; drains begin and are undone; in any order. When that is over every host that is
 /// still to be empty gets so. Once all drains are undone all copies are whole again.
 class played_drains {
@@ -26,7 +28,10 @@ public:
       : source_{seed}
       , what_{std::move(what)}
       , job_{what_.others,
-             {.coordinator_moves = true, .copies_may_wait = what_.copies_may_wait, .bug = what_.bug}} {}
+             {.copies = what_.copies,
+              .coordinator_moves = true,
+              .copies_may_wait = what_.copies_may_wait,
+              .bug = what_.bug}} {}
 
   /// @returns what was wrong; "" when nothing was
   std::string run() {
@@ -70,19 +75,42 @@ private:
       break;
     case 4: job_.return_root(); break;
     case 5:
-    case 6: job_.die(any(2) ? ps_shard_role({any(2)}) : keeper_role({any(2)})); break;
+    case 6: job_.die(any(2) ? ps_shard_role({any(2)}) : any_keeper()); break;
     case 7:
     case 8: job_.die(any(2) ? worker_role({any(3)}) : coordinator); break;
     case 9:
     case 10:
       if (!job_.places().has_host(host))
         job_.come(host);
-      else if (job_.are_all_whole() || (job_.stages().contains(host) && job_.is_drained(host)))
+      else if (job_.are_all_whole())
+        lose_with_others(host);
+      else if (job_.stages().contains(host) && job_.is_drained(host))
         job_.lose(host);
       break;
-    default: job_.fill(any(2));
+    default: job_.fill(any_keeper());
     }
+    if (has_two_stores_on_one_host()) note("two stores of a PS shard are on one host");
     if (job_.steps.has_lost_any) note("a PS shard began from a store that lacks committed steps");
+  }
+  role_name any_keeper() { return job_.keepers[any(static_cast<unsigned>(job_.keepers.size()))]; }
+  /// Of its keepers that run, and of its own.
+  bool has_two_stores_on_one_host() {
+    auto stores = job_.keepers;
+    for (std::uint32_t shard = 0; shard < shard_count; ++shard) stores.push_back(ps_shard_role({shard}));
+    std::set<std::pair<std::uint32_t, std::string>> seen;
+    return std::ranges::any_of(stores, [&](const auto& role) {
+      const auto host = job_.host_of(role);
+      return job_.of(role).pid != 0 && job_.places().has_host(host) &&
+             !seen.emplace(protocol::shard_of(role).value, host).second;
+    });
+  }
+  /// As many hosts as there are copies may be.
+  void lose_with_others(const std::string& host) {
+    job_.lose(host);
+    for (std::uint32_t more = 1; more < what_.copies; ++more)
+      if (const auto& other = what_.others[any(static_cast<unsigned>(what_.others.size()))];
+          job_.places().has_host(other))
+        job_.lose(other);
   }
   void calm_down() {
     for (int turn = 0; turn < 20; ++turn) {
@@ -91,17 +119,17 @@ private:
     }
     job_.fill_all();
   }
-  bool is_missed(std::uint32_t shard) {
-    const auto& keeper = job_.of(keeper_role({shard}));
+  bool is_missed(const role_name& role) {
+    const auto& keeper = job_.of(role);
     const bool is_whole = keeper.pid != 0 && keeper.state == "whole";
-    const bool may_wait = what_.copies_may_wait && !job_.places().has_open_host_for_copy({shard});
+    const bool may_wait = what_.copies_may_wait && !job_.places().has_open_host_for_copy(role);
     return !is_whole && !may_wait;
   }
   void carry_out(const drain_steps& steps) {
     for (const auto& [host, stage] : steps.changes) {
       if (stage != drain_stage::drained) continue;
       if (!job_.roles_on(host).empty()) note(fmt::format("{} is called drained, and has a role", host));
-      if (is_missed(0) || is_missed(1))
+      if (std::ranges::any_of(job_.keepers, [&](const auto& one) { return is_missed(one); }))
         note(fmt::format("{} is called drained before a copy is whole", host));
     }
     for (const auto& one : steps.departures) carry_out(one.role);
@@ -109,7 +137,7 @@ private:
   void carry_out(const role_name& role) {
     const auto before = job_.host_of(role);
     const bool is_kept = role.kind == role_kind::keeper && !what_.copies_may_wait;
-    if (is_kept && !job_.places().has_open_host_for_copy({role.index}))
+    if (is_kept && !job_.places().has_open_host_for_copy(role))
       note("a copy that was asked for is given up, and there is no host for another");
     job_.die(role);
     if (role.kind == role_kind::ps_shard && job_.host_of(role) == before)
@@ -128,7 +156,9 @@ const std::vector<wild_job> wild_jobs{{{"beta", "gamma", "delta", "epsilon"}, fa
                                       {{"beta", "gamma"}, false},
                                       {{"beta", "gamma", "delta", "epsilon"}, true},
                                       {{"beta", "gamma"}, true},
-                                      {{"beta"}, true}};
+                                      {{"beta"}, true},
+                                      {{"beta", "gamma", "delta", "epsilon"}, false, 2},
+                                      {{"beta", "gamma", "delta"}, false, 2}};
 
 #ifndef DLRUN_PLANTED_BUGS
 TEST(drained_hosts_whatever_happens, get_empty_in_the_end_and_none_is_called_drained_before) {
@@ -136,18 +166,19 @@ TEST(drained_hosts_whatever_happens, get_empty_in_the_end_and_none_is_called_dra
     for (unsigned seed = 1; seed <= seeds; ++seed) {
       const auto wrong = played_drains{seed, job}.run();
       ASSERT_EQ(wrong, "") << "seed " << seed << ", " << job.others.size() << " other hosts, copies "
-                           << (job.copies_may_wait ? "may" : "do not") << " wait";
+                           << (job.copies_may_wait ? "may" : "do not") << " wait, " << job.copies
+                           << " of each";
     }
 }
 #else
 using protocol::planted_bug;
 
 TEST(drained_hosts_whatever_happens, each_rule_that_is_broken_on_purpose_is_found) {
-  const std::vector<std::pair<const char*, planted_bug>> bugs{{"leave_bare", planted_bug::leave_bare},
-                                                              {"drain_early", planted_bug::drain_early},
-                                                              {"drop_asked", planted_bug::drop_asked},
-                                                              {"forget_drain", planted_bug::forget_drain},
-                                                              {"keep_copy", planted_bug::keep_copy}};
+  const std::vector<std::pair<const char*, planted_bug>> bugs{
+      {"leave_bare", planted_bug::leave_bare},    {"drain_early", planted_bug::drain_early},
+      {"drop_asked", planted_bug::drop_asked},    {"forget_drain", planted_bug::forget_drain},
+      {"keep_copy", planted_bug::keep_copy},      {"promote_any", planted_bug::promote_any},
+      {"share_copies", planted_bug::share_copies}};
   for (const auto& [name, bug] : bugs) {
     std::string wrong;
     for (unsigned seed = 1; seed <= seeds && wrong.empty(); ++seed)
@@ -155,7 +186,8 @@ TEST(drained_hosts_whatever_happens, each_rule_that_is_broken_on_purpose_is_foun
         job.bug = bug;
         wrong = played_drains{seed, job}.run();
         if (wrong.empty()) continue;
-        fmt::print("{}: seed {}, {} other hosts: {}\n", name, seed, job.others.size(), wrong);
+        fmt::print("{}: seed {}, {} other hosts, {} copies: {}\n", name, seed, job.others.size(), job.copies,
+                   wrong);
         break;
       }
     EXPECT_NE(wrong, "") << name;

@@ -27,7 +27,7 @@ TEST_F(three_hosts, one_whose_copy_is_not_whole_stays_until_it_is) {
   EXPECT_THAT(job.view("beta").waits_for, HasSubstr("ps_shard 1, until its copy on another host is whole"));
   job.die(shard1); // it has its store there, and nowhere else
   EXPECT_EQ(job.host_of(shard1), "beta");
-  job.fill(1);
+  job.fill(keeper1);
   EXPECT_THAT(job.settle(), ElementsAre("ps_shard 1 leaves"));
 }
 
@@ -65,11 +65,11 @@ TEST_F(three_hosts, of_two_copies_one_is_given_up_at_a_time_for_another_that_is_
   EXPECT_THAT(job.view("gamma").waits_for,
               HasSubstr("the copy of ps_shard 1, until that of ps_shard 0 is whole"));
   EXPECT_EQ(job.host_of(keeper0), "beta");
-  job.fill(0);
+  job.fill(keeper0);
   EXPECT_THAT(job.settle(), ElementsAre("keeper 1 is killed"));
   EXPECT_EQ(job.host_of(keeper1), "alpha");
   EXPECT_FALSE(job.is_drained("gamma"));
-  job.fill(1);
+  job.fill(keeper1);
   job.settle();
   EXPECT_TRUE(job.is_drained("gamma"));
 }
@@ -92,7 +92,7 @@ TEST_F(three_hosts, nor_when_its_ps_shard_was_asked_to_end) {
   job.of(shard1).is_leaving = false;
   job.look();
   EXPECT_THAT(job.settle(), Contains("keeper 0 is killed"));
-  job.fill(0);
+  job.fill(keeper0);
   EXPECT_THAT(job.settle(), Contains("keeper 1 is killed"));
 }
 
@@ -111,7 +111,7 @@ TEST(of_copies, one_that_can_be_filled_nowhere_holds_up_no_other_one) {
   EXPECT_EQ(job.host_of(keeper0), "");
   EXPECT_THAT(job.settle(), Contains("keeper 1 is killed"));
   EXPECT_EQ(job.host_of(keeper1), "alpha");
-  job.fill(1);
+  job.fill(keeper1);
   EXPECT_THAT(job.settle(), Contains("ps_shard 1 leaves"));
   for (const auto& host : {primary, copy}) {
     EXPECT_THAT(job.roles_on(host), IsEmpty());
@@ -240,7 +240,7 @@ TEST_F(three_hosts, so_does_one_whose_copy_is_lost_and_is_asked_again_when_anoth
   EXPECT_THAT(job.look_who_stays(), ElementsAre("ps_shard 1"));
   job.of(shard1).is_leaving = false;
   job.look();
-  job.fill(1);
+  job.fill(keeper1);
   EXPECT_THAT(job.look(), Contains("ps_shard 1 leaves"));
 }
 

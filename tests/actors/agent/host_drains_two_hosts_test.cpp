@@ -45,7 +45,7 @@ TEST_F(two_hosts, a_ps_shard_whose_copy_is_not_whole_stays_until_it_is_and_so_do
   EXPECT_THAT(gone, Not(Contains(HasSubstr("keeper"))));
   EXPECT_THAT(gone, Not(Contains(HasSubstr("ps_shard"))));
   EXPECT_FALSE(job.is_drained("beta"));
-  job.fill(1);
+  job.fill(keeper1);
   EXPECT_THAT(job.settle(), Contains("keeper 0 is killed"));
   EXPECT_TRUE(job.is_drained("beta"));
 }

@@ -47,6 +47,16 @@ TEST_F(host_losses_test, a_copy_that_is_not_whole_saves_nothing) {
   EXPECT_EQ(lost("beta"), "all that ps_shard 1 has committed") << "it does not run";
 }
 
+TEST_F(host_losses_test, one_of_several_that_is_whole_elsewhere_saves_all) {
+  keeper_of_1().state = "filling";
+  places.keep(keeper_role({1}, 1), "delta", "");
+  roles.push_back({keeper_role({1}, 1), 300, {1}, "whole"});
+  EXPECT_EQ(lost("beta"), "");
+  EXPECT_EQ(lost("delta"), "");
+  places.keep(ps_shard_role({1}), "delta", "");
+  EXPECT_EQ(lost("delta"), "all that ps_shard 1 has committed") << "its copy is there, too";
+}
+
 TEST_F(host_losses_test, nor_does_one_on_the_same_host_or_none) {
   places.keep(keeper_role({1}), "beta", "");
   EXPECT_EQ(lost("beta"), "all that ps_shard 1 has committed");

@@ -60,11 +60,11 @@ TEST(placement_of_keepers, the_ps_shard_goes_to_the_copy_when_its_host_is_lost_a
   auto hosts = three_hosts_for_copies();
   hosts.put(keeper_role(shard1));
   hosts.remove_host("beta");
-  EXPECT_EQ(hosts.put_on_copy(shard1).host, "gamma");
+  EXPECT_EQ(hosts.put_on_copy(shard1, {keeper_role(shard1)}).host, "gamma");
   EXPECT_THAT(hosts.find(ps_shard_role(shard1))->reason, HasSubstr("a whole copy; beta is lost"));
-  EXPECT_THAT(keepers_in_the_way(hosts, 3), testing::ElementsAre(keeper_role(shard1)));
+  EXPECT_THAT(keepers_in_the_way(hosts), testing::ElementsAre(keeper_role(shard1)));
   EXPECT_EQ(hosts.put(keeper_role(shard1)).host, "alpha");
-  EXPECT_THAT(keepers_in_the_way(hosts, 3), testing::IsEmpty());
+  EXPECT_THAT(keepers_in_the_way(hosts), testing::IsEmpty());
 }
 
 /// Also when another host has a store that reaches further, with what was never committed.
@@ -73,7 +73,7 @@ TEST(placement_of_keepers, the_ps_shard_goes_to_a_whole_copy_whatever_others_tel
   hosts.put(keeper_role(shard1));
   hosts.set_stores("alpha", {{shard1, {1}, {0}, {90}}});
   hosts.remove_host("beta");
-  EXPECT_EQ(hosts.put_on_copy(shard1).host, "gamma");
+  EXPECT_EQ(hosts.put_on_copy(shard1, {keeper_role(shard1)}).host, "gamma");
 }
 
 TEST(placement_of_keepers, what_a_copy_holds_now_is_what_its_host_has) {
@@ -95,6 +95,52 @@ TEST(placement_of_keepers, after_one_that_was_given_up_another_host_is_taken_if_
   EXPECT_THAT(hosts.find(keeper_role(shard1))->reason, HasSubstr("it ended on gamma"));
   hosts.remove_host("gamma");
   EXPECT_EQ(hosts.put(keeper_role(shard1), true).host, "alpha");
+}
+
+// ---- several copies of a PS shard
+
+/// PS shard 1 is on beta, its copies are on delta and gamma.
+placement four_hosts_for_copies() {
+  placement hosts{"alpha", 1};
+  for (const auto* name : {"alpha", "beta", "gamma", "delta"}) hosts.add_host(name, 2);
+  hosts.keep(ps_shard_role(shard1), "beta", "");
+  for (std::uint32_t copy = 0; copy < 2; ++copy) hosts.put(keeper_role(shard1, copy));
+  return hosts;
+}
+
+TEST(placement_of_several_copies, each_is_on_a_host_of_its_own) {
+  auto hosts = four_hosts_for_copies();
+  EXPECT_EQ(hosts.host_of(keeper_role(shard1)), "delta");
+  EXPECT_EQ(hosts.host_of(keeper_role(shard1, 1)), "gamma");
+  EXPECT_EQ(hosts.put(keeper_role(shard1, 2)).host, "alpha");
+  EXPECT_FALSE(hosts.can_put(keeper_role(shard1, 3))) << "there are four hosts";
+  EXPECT_EQ(hosts.put(keeper_role(shard1, 1), true).host, "gamma") << "though it ended there";
+}
+
+TEST(placement_of_several_copies, the_ps_shard_goes_to_one_that_is_whole_and_there_and_is_furthest) {
+  auto hosts = four_hosts_for_copies();
+  const std::vector<protocol::role_name> both{keeper_role(shard1), keeper_role(shard1, 1)};
+  hosts.note_copy("delta", {.shard = shard1, .end = {50}, .floor = {10}});
+  hosts.note_copy("gamma", {.shard = shard1, .end = {40}, .floor = {20}});
+  EXPECT_EQ(*hosts.best_copy(shard1, both), both[1]) << "its floor is the newest";
+  hosts.note_copy("delta", {.shard = shard1, .timeline = {1}, .end = {30}, .floor = {10}});
+  EXPECT_EQ(*hosts.best_copy(shard1, both), both[0]) << "its timeline is the newest";
+  hosts.set_closed("delta", true);
+  EXPECT_EQ(*hosts.best_copy(shard1, both), both[1]);
+  hosts.remove_host("gamma");
+  EXPECT_EQ(*hosts.best_copy(shard1, both), both[0]);
+  EXPECT_EQ(hosts.best_copy(shard1, {both[1]}), nullptr);
+}
+
+TEST(placement_of_several_copies, only_the_keeper_on_the_host_of_the_ps_shard_makes_way) {
+  auto hosts = four_hosts_for_copies();
+  hosts.remove_host("beta");
+  EXPECT_EQ(hosts.put_on_copy(shard1, {keeper_role(shard1, 1)}).host, "gamma");
+  EXPECT_THAT(keepers_in_the_way(hosts), testing::ElementsAre(keeper_role(shard1, 1)));
+  EXPECT_EQ(hosts.put(keeper_role(shard1, 1)).host, "alpha");
+  EXPECT_EQ(hosts.host_of(keeper_role(shard1)), "delta");
+  hosts.remove_host("gamma"); // lost too: the start there has said nothing
+  EXPECT_EQ(hosts.put_on_copy(shard1, {keeper_role(shard1)}).host, "delta");
 }
 
 // ---- hosts that are being drained (R37)
@@ -120,21 +166,22 @@ TEST(placement_on_closed_hosts, a_ps_shard_stays_with_its_store_until_a_copy_on_
   hosts.set_closed("beta", true);
   EXPECT_EQ(hosts.put(ps_shard_role(shard1)).host, "beta");
   hosts.set_closed("gamma", true);
-  EXPECT_EQ(hosts.put_on_copy(shard1).host, "beta") << "that of its copy is closed, too";
+  EXPECT_EQ(hosts.put_on_copy(shard1, {keeper_role(shard1)}).host, "beta")
+      << "that of its copy is closed, too";
   hosts.set_closed("gamma", false);
-  EXPECT_EQ(hosts.put_on_copy(shard1).host, "gamma");
+  EXPECT_EQ(hosts.put_on_copy(shard1, {keeper_role(shard1)}).host, "gamma");
 }
 
 TEST(placement_on_closed_hosts, a_keeper_goes_to_an_open_one_and_stays_where_there_is_none) {
   auto hosts = three_hosts_for_copies();
   hosts.put(keeper_role(shard1));
   hosts.set_closed("gamma", true);
-  EXPECT_TRUE(hosts.has_open_host_for_copy(shard1));
+  EXPECT_TRUE(hosts.has_open_host_for_copy(keeper_role(shard1)));
   EXPECT_EQ(hosts.put(keeper_role(shard1)).host, "alpha");
   hosts.put(keeper_role(shard0));
   EXPECT_EQ(hosts.host_of(keeper_role(shard0)), "beta");
   hosts.set_closed("beta", true);
-  EXPECT_FALSE(hosts.has_open_host_for_copy(shard0));
+  EXPECT_FALSE(hosts.has_open_host_for_copy(keeper_role(shard0)));
   EXPECT_TRUE(hosts.can_put(keeper_role(shard0)));
   EXPECT_EQ(hosts.put(keeper_role(shard0)).host, "beta") << "a copy there is better than none";
   hosts.forget(keeper_role(shard0));
@@ -159,7 +206,7 @@ TEST(placement_on_closed_hosts, the_store_that_a_ps_shard_leaves_behind_counts_a
   hosts.set_stores("alpha", {{shard1, {1}, {0}, {20}}}); // of long ago
   hosts.note_copy("gamma", {.shard = shard1, .end = {40}});
   hosts.set_closed("beta", true);
-  ASSERT_EQ(hosts.put_on_copy(shard1).host, "gamma");
+  ASSERT_EQ(hosts.put_on_copy(shard1, {keeper_role(shard1)}).host, "gamma");
   EXPECT_EQ(*hosts.find_store(shard1), "gamma") << "of two that are as good the one on a host in use";
   hosts.remove_host("gamma");
   EXPECT_EQ(hosts.put(ps_shard_role(shard1)).host, "beta");
@@ -174,11 +221,13 @@ protected:
     roles.start(keeper_role(shard1), first, now); // gamma
     roles.on_report(report("gamma", 8, keeper_role(shard1), first, start_state::running), now);
   }
-  static copy_facts copy(bool is_whole) { return {.copy = kept_copy{is_whole, first.incarnation}}; }
+  static copy_facts copy(bool is_whole) {
+    return is_whole ? copy_facts{.whole = {keeper_role(shard1)}} : copy_facts{};
+  }
   static protocol::heartbeat holding(std::uint64_t end) {
     protocol::heartbeat beat{.role = keeper_role(shard1), .self = first, .state = "filling"};
     beat.store.host = "gamma";
-    beat.copy = {.is_known = true, .keeper = first.incarnation, .end = {end}};
+    beat.copies.all = {{.is_known = true, .keeper = first.incarnation, .end = {end}}};
     return beat;
   }
 };
@@ -232,10 +281,23 @@ TEST_F(hosted_copies_test, a_keeper_without_another_host_waits_and_says_so_until
   const auto told = test::the_only<job_event>(out);
   EXPECT_EQ(told.event, "copy-waits");
   EXPECT_THAT(told.text, HasSubstr("ps_shard 1, which has no copy meanwhile"));
-  EXPECT_FALSE(roles.places().share_host(shard1)) << "it has no place to yield";
+  EXPECT_FALSE(is_in_the_way(keeper_role(shard1), roles.places())) << "it has no place to yield";
   const auto orders = sent<protocol::start_order>(join("beta", 9));
   ASSERT_EQ(orders.size(), 1U);
   EXPECT_EQ(orders[0].role, keeper_role(shard1));
+}
+
+TEST_F(hosted_copies_test, of_two_copies_that_wait_one_gets_the_next_host) {
+  roles.start(keeper_role(shard1, 1), first, now); // here
+  for (const std::uint32_t copy : {2U, 3U})
+    EXPECT_EQ(test::the_only<job_event>(roles.start(keeper_role(shard1, copy), first, now)).event,
+              "copy-waits");
+  pass(200ms, {{"gamma", 8}});
+  roles.start(ps_shard_role(shard1), second, now, copy(true));
+  const auto orders = sent<protocol::start_order>(join("beta", 9));
+  ASSERT_EQ(orders.size(), 1U);
+  EXPECT_EQ(orders[0].role, keeper_role(shard1, 2));
+  EXPECT_FALSE(roles.places().can_put(keeper_role(shard1, 3)));
 }
 
 /// R37.

@@ -135,7 +135,7 @@ TEST_F(returned_root_test, a_ps_shard_waits_until_the_keeper_that_was_taken_over
   roles.on_heartbeat(beat);
   EXPECT_THAT(sent<protocol::start_order>(roles.tick(now += 100ms)), IsEmpty()) << "it has opened nothing";
   beat.store.host = "gamma";
-  beat.copy = {.is_known = true, .keeper = first.incarnation, .end = {40}};
+  beat.copies.all = {{.is_known = true, .keeper = first.incarnation, .end = {40}}};
   roles.on_heartbeat(beat);
   const auto ordered = sent<protocol::start_order>(roles.tick(now += 100ms));
   ASSERT_EQ(ordered.size(), 1U);

@@ -20,14 +20,19 @@ using testing::HasSubstr;
 
 constexpr protocol::fence keeper_start{{7}, 70};
 
+/// What is said of the first copy.
+protocol::copy_word copy_in(const protocol::heartbeat& beat) {
+  return beat.copies.all.empty() ? protocol::copy_word{} : beat.copies.all.front();
+}
+
 /// What the agent says of the keeper, and what it has heard.
 struct agent_word {
   std::mutex mutex;
   std::condition_variable changed;
-  protocol::keeper_place place{.is_known = true}; // guarded by mutex, as is the next
+  protocol::keeper_places place{.is_known = true, .all = {{}}}; // guarded by mutex, as is the next
   std::vector<protocol::heartbeat> heard;
 
-  void say(const protocol::keeper_place& next) {
+  void say(const protocol::keeper_places& next) {
     const std::scoped_lock lock{mutex};
     place = next;
   }
@@ -64,7 +69,8 @@ protected:
             word->heard.push_back(beat);
             word->changed.notify_all();
             const bool is_shard = beat.role.kind == protocol::role_kind::ps_shard;
-            return protocol::coordinator_location{{1}, at, is_shard ? word->place : protocol::keeper_place{}};
+            return protocol::coordinator_location{
+                {1}, at, is_shard ? word->place : protocol::keeper_places{}};
           },
           [](const protocol::credentials_wanted&) { return protocol::role_credentials{}; });
     });
@@ -83,7 +89,9 @@ protected:
     keeper = system.spawn(keeper::keeper_state::start, context_of(protocol::keeper_role({0}), keeper_start));
     say_where(false);
   }
-  void say_where(bool counts) { word->say({true, keeper_start.incarnation, here(), counts}); }
+  void say_where(bool counts) {
+    word->say({.is_known = true, .all = {{keeper_start.incarnation, here(), counts}}});
+  }
   void start_shard() {
     at_work = system.spawn(ps_shard_state::start, context_of(protocol::ps_shard_role({0}), self));
     (*observer)->monitor(at_work);
@@ -96,7 +104,8 @@ protected:
   }
   bool wait_until_it_counts() {
     return word->wait_for([](const protocol::heartbeat& beat) {
-      return beat.role.kind == protocol::role_kind::ps_shard && beat.copy.counted == keeper_start.incarnation;
+      return beat.role.kind == protocol::role_kind::ps_shard &&
+             copy_in(beat).counted == keeper_start.incarnation;
     });
   }
   /// Each is committed before the next.
@@ -204,26 +213,27 @@ TEST_F(copied_shard_test, says_for_how_long_steps_have_waited_for_the_copy_and_h
   let_it_in();
   ASSERT_TRUE(wait_until_it_counts());
   train(0, 1);
-  ASSERT_TRUE(word->wait_for([](const auto& beat) { return beat.copy.bytes_copied > 0; }));
-  EXPECT_FALSE(word->has_heard([](const auto& beat) { return beat.copy.waited_us > 0; }));
+  ASSERT_TRUE(word->wait_for([](const auto& beat) { return beat.copies.bytes_copied > 0; }));
+  EXPECT_FALSE(word->has_heard([](const auto& beat) { return beat.copies.waited_us > 0; }));
   end_keeper();
   for (std::uint64_t step = 1; step <= common::early_publish_bound; ++step) tell(push(step));
   ASSERT_TRUE(await_applied(1 + common::early_publish_bound));
   ASSERT_TRUE(word->wait_for([](const auto& beat) {
-    return beat.copy.end == version_id{1} && beat.copy.behind == common::early_publish_bound;
+    return copy_in(beat).end == version_id{1} && copy_in(beat).behind == common::early_publish_bound;
   }));
-  EXPECT_FALSE(word->has_heard([](const auto& beat) { return beat.copy.waited_us > 0; }))
+  EXPECT_FALSE(word->has_heard([](const auto& beat) { return beat.copies.waited_us > 0; }))
       << "nobody has pushed what follows";
   tell(push(1 + common::early_publish_bound));
-  ASSERT_TRUE(word->wait_for([](const auto& beat) { return beat.copy.waited_us > 0; }));
+  ASSERT_TRUE(word->wait_for([](const auto& beat) { return beat.copies.waited_us > 0; }));
 }
 
 /// R22: its predecessor may have told of what the copy has.
 TEST_F(copied_shard_test, a_start_enters_once_the_copy_that_its_predecessor_counted_is_whole_or_over) {
-  word->say({true, keeper_start.incarnation, {}, true}); // nowhere yet
+  word->say({.is_known = true, .all = {{keeper_start.incarnation, {}, true}}}); // nowhere yet
   start_shard();
-  ASSERT_TRUE(word->wait_for([](const auto& beat) { return beat.copy.counted == keeper_start.incarnation; }));
-  EXPECT_FALSE(word->has_heard([](const auto& beat) { return beat.copy.is_known; }));
+  ASSERT_TRUE(
+      word->wait_for([](const auto& beat) { return copy_in(beat).counted == keeper_start.incarnation; }));
+  EXPECT_FALSE(word->has_heard([](const auto& beat) { return copy_in(beat).is_known; }));
   word->say({.is_known = true});
   let_it_in();
   train(0, 1);
@@ -256,7 +266,7 @@ TEST_F(copied_shard_test, a_copy_goes_back_with_it) {
   ASSERT_TRUE(
       await<protocol::shard_state>(*peer, [](const auto& one) { return one.timeline == timeline_id{1}; }));
   ASSERT_TRUE(word->wait_for([](const protocol::heartbeat& beat) {
-    return beat.copy.timeline == timeline_id{1} && beat.copy.end == version_id{1};
+    return copy_in(beat).timeline == timeline_id{1} && copy_in(beat).end == version_id{1};
   }));
   end_keeper();
   EXPECT_EQ(look_at_copy()->timeline, timeline_id{1});
@@ -335,8 +345,10 @@ protected:
     tell(push(0));
     ASSERT_TRUE(await_applied(1));
   }
-  void say_that_it_moves(bool moves) { word->say({true, keeper_start.incarnation, here(), true, moves}); }
-  static bool is_moving(const protocol::heartbeat& beat) { return beat.copy.is_moving; }
+  void say_that_it_moves(bool moves) {
+    word->say({.is_known = true, .moves = moves, .all = {{keeper_start.incarnation, here(), true}}});
+  }
+  static bool is_moving(const protocol::heartbeat& beat) { return beat.copies.is_moving; }
   /// It says so in three heartbeats, one after the other, and in each another progress, or none.
   bool wait_for_three_beats(bool gets_on) {
     return word->wait_until([gets_on](std::vector<protocol::heartbeat> all) {
@@ -345,7 +357,7 @@ protected:
       const auto last = std::span(all).last(3);
       return std::ranges::all_of(last, is_moving) &&
              std::ranges::adjacent_find(last, [gets_on](const auto& one, const auto& next) {
-               return (one.copy.progress != next.copy.progress) != gets_on;
+               return (one.copies.progress != next.copies.progress) != gets_on;
              }) == last.end();
     });
   }

@@ -62,7 +62,7 @@ protected:
     return told;
   }
 
-  copy_cost cost{{1}, durability::every_step};
+  copy_cost cost{protocol::keeper_role({1}), durability::every_step};
   protocol::time_point now{seconds(1000)};
   bool counts = true;
   version_id applied{};
@@ -102,7 +102,7 @@ TEST_F(copy_cost_test, that_is_large_is_told_with_what_would_save_it_and_what_th
 }
 
 TEST_F(copy_cost_test, of_snapshots_names_how_to_make_fewer_of_them) {
-  cost = copy_cost{{1}, durability::snapshots};
+  cost = copy_cost{protocol::keeper_role({1}), durability::snapshots};
   const auto told = train(30, slow);
   ASSERT_EQ(told.size(), 1U);
   EXPECT_THAT(told[0].text, HasSubstr("a larger durability.max_recovery makes fewer snapshots"));
