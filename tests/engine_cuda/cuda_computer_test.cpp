@@ -3,6 +3,7 @@
 #include "kernels/cuda/stand_in/stand_in_device.hpp"
 #include "tests/engine/spec_builder.hpp"
 
+#include <cmath>
 #include <dlrun/layer.hpp>
 #include <numeric>
 #include <regex>
@@ -227,22 +228,30 @@ TEST_F(cuda_computer_test, the_host_computes_layers_of_a_program) {
   const auto mixed = build_model("input: [2, 3, 3] layers { conv2d { out_channels: 2 kernel_size: 2 } } "
                                  "layers { name: 'own' custom { type: 'scaled' } } layers { flatten {} } "
                                  "layers { linear { out_features: 3 } }");
-  const auto one = make(mixed);
-  EXPECT_THAT(one->host_layers(), ElementsAre("own"));
   EXPECT_THAT(make_computer(mixed, 1)->host_layers(), ::testing::IsEmpty());
-  const auto here = make_computer(mixed, 1);
-  ASSERT_TRUE(here->read({0}, parameters));
-  std::vector<float> there_gradient(parameters.size()), here_gradient(parameters.size());
-  for (int pass = 0; pass < 2; ++pass) {
-    auto gradient = one->make_vector(parameters.size()).value(),
-         other = here->make_vector(parameters.size()).value();
-    ASSERT_TRUE(one->forward_backward(both(), {1, 2, 3}, *gradient, nullptr));
-    ASSERT_TRUE(one->copy(*gradient, 0, there_gradient));
-    ASSERT_TRUE(here->forward_backward(both(), {1, 2, 3}, *other, nullptr));
-    ASSERT_TRUE(here->copy(*other, 0, here_gradient));
-    for (std::size_t i = 0; i < here_gradient.size(); ++i)
-      ASSERT_NEAR(there_gradient[i], here_gradient[i], 1e-4 * std::max(1.0F, std::abs(here_gradient[i])))
-          << i;
+  for (const auto arithmetic : {kernels::cuda::precision::fp32, kernels::cuda::precision::bf16}) {
+    stand_in_settings settings;
+    settings.arithmetic = arithmetic;
+    const auto one = make(mixed, settings);
+    EXPECT_THAT(one->host_layers(), ElementsAre("own"));
+    const auto here = make_computer(mixed, 1);
+    ASSERT_TRUE(here->read({0}, parameters));
+    std::vector<float> there_gradient(parameters.size()), here_gradient(parameters.size());
+    const double tolerance = arithmetic == kernels::cuda::precision::fp32 ? 1e-5 : 0.05;
+    for (int pass = 0; pass < 2; ++pass) {
+      auto gradient = one->make_vector(parameters.size()).value(),
+           other = here->make_vector(parameters.size()).value();
+      ASSERT_TRUE(one->forward_backward(both(), {1, 2, 3}, *gradient, nullptr));
+      ASSERT_TRUE(one->copy(*gradient, 0, there_gradient));
+      ASSERT_TRUE(here->forward_backward(both(), {1, 2, 3}, *other, nullptr));
+      ASSERT_TRUE(here->copy(*other, 0, here_gradient));
+      double apart = 0, length = 0;
+      for (std::size_t i = 0; i < here_gradient.size(); ++i) {
+        apart += std::pow(static_cast<double>(there_gradient[i]) - static_cast<double>(here_gradient[i]), 2);
+        length += std::pow(static_cast<double>(here_gradient[i]), 2);
+      }
+      EXPECT_LE(std::sqrt(apart), tolerance * std::sqrt(length));
+    }
   }
 }
 
