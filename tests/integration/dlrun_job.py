@@ -407,6 +407,10 @@ class running_job:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 self.root.wait(timeout=WATCH_S)
 
+    def interrupt_again(self):
+        """Ctrl-C until it is over: after a first one, the one that comes half a second later is meant."""
+        wait_until(lambda: self.root.send_signal(signal.SIGINT) or self.root.poll() is not None, "it ends at once")
+
     def wait_end(self, patience_s=PATIENCE_S):
         """@returns the exit code of `dlrun train`."""
         try:

@@ -4,7 +4,6 @@ import os
 import signal
 
 from bench_case import bench_case, main
-from waiting import wait_until
 
 ENDLESS = 100000
 INTERRUPTED = 130
@@ -94,12 +93,7 @@ class stop_in_order(bench_case):
             job.kill("worker", 0, signal.SIGSTOP)  # the ordered end would wait for it
             job.root.send_signal(signal.SIGINT)
             job.wait_for(lambda status: status["status"] == "stopping", "it stops")
-
-            def is_over():
-                job.root.send_signal(signal.SIGINT)
-                return job.root.poll() is not None
-
-            wait_until(is_over, "it ends at once")
+            job.interrupt_again()
             self.assertEqual(job.wait_end(), INTERRUPTED)
             self.assertIn("a second signal ended it at once", job.output())
             job.expect_nothing_left(GONE_WITHIN_S)

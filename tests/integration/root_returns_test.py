@@ -205,7 +205,7 @@ class does_not_keep_it(root_that_is_killed):
         with job.held_from_step(STEP):  # no worker can put its things in order: the end would take long
             job.root.send_signal(signal.SIGINT)
             job.wait_for(lambda status: status["status"] == "stopping", "it stops")
-            job.root.send_signal(signal.SIGINT)
+            job.interrupt_again()
             self.assertEqual(job.wait_end(), INTERRUPTED, job.output())
             last = job.output().splitlines()[-1]
             for word in ("at once", f"'dlrun resume {job.run_dir} --hosts FILE'"):

@@ -371,8 +371,9 @@ class signals(bench_case):
             job.kill("coordinator", which=signal.SIGSTOP)  # so that no report can be written
             job.root.send_signal(signal.SIGINT)
             job.wait_for(lambda status: status["status"] == "stopping", "it stops")
-            job.root.send_signal(signal.SIGINT)
+            job.interrupt_again()
             self.assertEqual(job.wait_end(), INTERRUPTED, job.output())
+            self.assertIn("a second signal ended it at once", job.output())
             job.expect_nothing_left()
 
 
