@@ -70,7 +70,7 @@ result<durability_choice> measure_durability(const prepared_job& job, const std:
                                              const trial_way& try_one) {
   const auto tried = try_one(job);
   if (!tried) return tl::unexpected(tried.error());
-  if (!tried->time && !tried->is_too_long)
+  if (!tried->time)
     return durability_choice{"snapshots",
                              fmt::format("how long a step takes could not be tried, on records of zeros: {}; "
                                          "snapshots cost less where steps are short",
@@ -79,11 +79,10 @@ result<durability_choice> measure_durability(const prepared_job& job, const std:
   if (!rate) return tl::unexpected(rate.error());
   const auto cores = std::max(1U, std::thread::hardware_concurrency());
   const auto workers = std::min<double>(static_cast<double>(job.spec.cluster().workers()), cores);
-  const auto slot = tried->time.value_or(trial_options{}.patience);
-  const auto step_time = slot * slots_of_step(job) / workers;
+  const auto step_time = *tried->time * slots_of_step(job) / workers;
   const auto bytes = job.parameter_count * sizeof(float);
   auto choice = choose_durability(bytes, seconds{static_cast<double>(bytes) / *rate}, step_time);
-  if (!tried->time) choice.reason += "; a microbatch was tried, on records of zeros: " + tried->why;
+  if (!tried->why.empty()) choice.reason += "; a microbatch was tried, on records of zeros: " + tried->why;
   return choice;
 }
 

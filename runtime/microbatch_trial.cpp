@@ -142,9 +142,9 @@ result<microbatch_trial> try_microbatch(const tried_model& what, const trial_opt
   if (!ended && options.is_interrupted()) return microbatch_trial{.why = "it was interrupted"};
   if (!ended)
     return microbatch_trial{
+        .time = options.patience,
         .why = fmt::format("it took longer than {} s",
-                           std::chrono::duration_cast<std::chrono::seconds>(options.patience).count()),
-        .is_too_long = true};
+                           std::chrono::duration_cast<std::chrono::seconds>(options.patience).count())};
   const auto how = agent::describe(**ended);
   return microbatch_trial{.why = said.empty() ? how : fmt::format("{}: {}", how, said)};
 }

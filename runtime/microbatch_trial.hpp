@@ -16,9 +16,9 @@ namespace dlrun::runtime {
 
 /// What came of it.
 struct microbatch_trial {
-  std::optional<std::chrono::duration<double>> time{}; ///< the shortest; nothing: `why`
-  std::string why{};                                   ///< it could not be tried to its end, for people
-  bool is_too_long = false;                            ///< it takes longer than the patience of who tried
+  /// The shortest; or, with `why`, the least that it takes. Nothing: that is not known either.
+  std::optional<std::chrono::duration<double>> time{};
+  std::string why{}; ///< it could not be tried to its end, for people
 };
 
 /// Told the time of each microbatch that was the shortest so far.

@@ -72,7 +72,7 @@ TEST_F(measured_durability, of_a_model_that_ends_who_tries_it_is_what_costs_less
 
 TEST_F(measured_durability, of_a_model_that_takes_too_long_is_as_if_it_took_so_long) {
   const auto choice = measure_durability(job, folder.path(), [](const auto&) {
-    return microbatch_trial{.why = "it took longer than 30 s", .is_too_long = true};
+    return microbatch_trial{.time = std::chrono::seconds(30), .why = "it took longer than 30 s"};
   });
   ASSERT_TRUE(choice) << choice.error().message;
   EXPECT_EQ(choice->log, "every_step") << "30 KB are written down in less than a second";
