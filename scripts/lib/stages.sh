@@ -43,12 +43,23 @@ begin_stage() {
   stage_process[$name]=$!
 }
 
-# Ends what begin_stage has begun and nobody has waited for.
+# Whether a process of this group runs (one that has ended and that nobody has waited for does not).
+group_runs() {
+  cat /proc/[0-9]*/stat 2>/dev/null | sed 's/^.*) //' | awk -v group="$1" '$3 == group && $1 != "Z" {runs = 1} END {exit !runs}'
+}
+
+# Ends what begin_stage has begun and nobody has waited for, with all that it started: SIGTERM, and SIGKILL after 10 s.
 end_stages() {
-  local name
+  local name group tries
   for name in "${!stage_process[@]}"; do
-    kill -TERM -- "-${stage_process[$name]}" 2>/dev/null || true
-    wait "${stage_process[$name]}" 2>/dev/null || true
+    group=${stage_process[$name]}
+    kill -TERM -- "-$group" 2>/dev/null || true
+    for ((tries = 0; tries < 200; ++tries)); do
+      group_runs "$group" || break
+      sleep 0.05
+    done
+    kill -KILL -- "-$group" 2>/dev/null || true
+    wait "$group" 2>/dev/null || true
     unset "stage_process[$name]"
   done
 }

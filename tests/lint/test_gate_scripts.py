@@ -149,7 +149,7 @@ class stages(unittest.TestCase):
             begin_stage long bash -c "sleep 1000 & echo \\$! >$fifo; wait"
             read -r started <$fifo
             end_stages
-            ! kill -0 "$started" 2>/dev/null || [[ $(ps -o state= "$started") == Z ]]
+            ! grep -q "^State:[[:space:]][^Z]" /proc/$started/status 2>/dev/null
             """)
         self.assertEqual((result.returncode, result.stdout, result.stderr), (0, "", ""))
 
