@@ -34,6 +34,7 @@ void thread_launcher::start(const agent::launch_order& order, const agent::launc
     const bool clean = !why || why == caf::exit_reason::user_shutdown;
     events.exited(order.role, order.self,
                   {.cause = clean ? "ended" : "ended: " + to_string(why),
+                   .exited = why != caf::exit_reason::kill,
                    .left = clean && order.role.kind == protocol::role_kind::worker});
   });
 }
