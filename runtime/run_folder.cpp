@@ -1,5 +1,6 @@
 #include "runtime/run_folder.hpp"
 
+#include "base/os_error.hpp"
 #include "base/own_machine.hpp"
 #include "base/shell_word.hpp"
 #include "job/host_mark.hpp"
@@ -8,6 +9,7 @@
 #include "runtime/run_files.hpp"
 #include "runtime/run_record.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <csignal>
@@ -73,7 +75,9 @@ result<base::unique_fd> lock(const std::filesystem::path& folder) {
                                                    std::strerror(errno)));
   if (::flock(fd.get(), LOCK_EX | LOCK_NB) != 0) return in_use(folder, fd.get());
   const auto holder = fmt::format("{} {}\n", ::getpid(), base::host_name());
-  if (::ftruncate(fd.get(), 0) != 0 || ::pwrite(fd.get(), holder.data(), holder.size(), 0) < 0)
+  // Written before what was there goes, whose room it may need. Without room it is locked as well.
+  const auto written = ::pwrite(fd.get(), holder.data(), holder.size(), 0);
+  if ((written < 0 && !base::is_disk_full(errno)) || ::ftruncate(fd.get(), std::max<off_t>(written, 0)) != 0)
     return fail(error_code::system,
                 fmt::format("cannot write '{}': {}", file.string(), std::strerror(errno)));
   return fd;

@@ -184,8 +184,11 @@ result<std::unique_ptr<control_server>> control_server::start(const std::filesys
       {"host", base::host_name()},
       {"boot", base::kernel_boot()},
       {"socket", *name}}.dump();
-  if (auto written = base::write_file_atomically(run_dir / run_layout::agent, place + "\n"); !written)
+  if (auto written = base::write_file_atomically(run_dir / run_layout::agent, place + "\n"); !written) {
+    std::error_code ignored;
+    std::filesystem::remove(run_dir / run_layout::control_socket, ignored);
     return tl::unexpected(written.error());
+  }
   base::unique_fd folder{::open(run_dir.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC)};
   if (!folder) return base::fail_errno(fmt::format("cannot open '{}'", run_dir.string()));
   std::unique_ptr<control_server> made(
