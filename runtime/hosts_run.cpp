@@ -5,6 +5,7 @@
 #include "job/choices.hpp"
 #include "runtime/data_giver.hpp"
 #include "runtime/held_stores.hpp"
+#include "runtime/loopback_check.hpp"
 #include "runtime/process_limit.hpp"
 #include "runtime/replicas_choice.hpp"
 #include "runtime/root_beats.hpp"
@@ -169,6 +170,7 @@ result<void> check_for_hosts(const spec::JobSpec& job, const std::optional<hosts
         error_code::bad_spec,
         "cluster.placement: with \"threads\" all roles are in one process, and so on one host: leave --hosts "
         "out, or let it be \"processes\"");
+  if (auto reached = hosts ? result<void>{} : check_loopback(job); !reached) return reached;
   if (auto enough = check_process_limit(job, hosts_at_least(hosts)); !enough) return enough;
   const auto there = hosts_at_least(hosts);
   if (replicas_on(job, there) <= there) return {};

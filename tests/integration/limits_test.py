@@ -3,6 +3,7 @@
 import os
 import re
 import resource
+import subprocess
 import unittest
 
 from bench_case import main
@@ -59,6 +60,23 @@ class few_threads(shell_case):
         answer = self.as_user(24, "doctor", "job.yaml", "--hosts", "hosts.yaml")
         self.assertNotEqual(answer.returncode, 0, answer)
         self.assertRegex((answer.stdout + answer.stderr).decode(), r"processes.*ulimit -u")
+
+
+@unittest.skipIf(subprocess.run(["unshare", "-n", "true"], capture_output=True).returncode, "no network namespace can be made here")
+class no_loopback(shell_case):
+    def train(self, channel):
+        return self.shell(f"unshare -n $DLRUN train job.yaml --run-dir {channel} --set cluster.tensor_channel={channel}")
+
+    def test_is_told_where_tensors_would_go_by_it(self):
+        answer = self.train("tcp")
+        self.assertEqual(answer.returncode, 1, answer)
+        for word in ("127.0.0.1", "ip link set lo up", "shared_memory"):
+            self.assertIn(word, answer.stderr.decode())
+        self.assertFalse((self.folder / "tcp").exists())
+
+    def test_does_not_matter_where_they_do_not(self):
+        answer = self.train("shared_memory")
+        self.assertEqual(answer.returncode, 0, answer)
 
 
 if __name__ == "__main__":
