@@ -1,5 +1,6 @@
 #include "base/output_file.hpp"
 
+#include "base/full_disk.hpp"
 #include "base/os_error.hpp"
 #include "base/unique_fd.hpp"
 #include "base/write_all.hpp"
@@ -28,6 +29,11 @@ constexpr mode_t permissions = 0777;
 bool is_of_the_place(int number) {
   return number == EACCES || number == ENOENT || number == ENOTDIR || number == EROFS || number == EISDIR ||
          number == ENXIO || number == EBADF || number == ELOOP || number == ENAMETOOLONG || number == EPERM;
+}
+
+/// What the kernel says of a write to `file`, and what of the disk is used up.
+std::string text_of(int number, const std::filesystem::path& file) {
+  return fmt::format("{}{}", std::strerror(number), is_disk_full(number) ? tell_no_inodes(file) : "");
 }
 
 error_code code_of(int number) {
@@ -78,7 +84,7 @@ std::filesystem::path end_of_links(const std::filesystem::path& file) {
 
 tl::unexpected<error> output_file::failure(int number) const {
   return fail(is_disk_full(number) ? error_code::disk_full : error_code::system,
-              fmt::format("cannot write {}: {}", file_.string(), std::strerror(number)));
+              fmt::format("cannot write {}: {}", file_.string(), text_of(number, file_)));
 }
 
 result<output_file> output_file::open(const std::filesystem::path& file, unfinished kept) {
@@ -120,8 +126,8 @@ result<output_file> output_file::beside(std::filesystem::path file, unfinished k
     made.fd_ = made.make_temporary(
         [](const char* name) { return ::open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, for_all); });
   if (made.fd_ < 0)
-    return fail(code_of(errno),
-                fmt::format("cannot create a file beside {}: {}", made.file_.string(), std::strerror(errno)));
+    return fail(code_of(errno), fmt::format("cannot create a file beside {}: {}", made.file_.string(),
+                                            text_of(errno, made.file_)));
   struct stat replaced {};
   if (::stat(made.file_.c_str(), &replaced) == 0)
     ::fchmod(made.fd_, replaced.st_mode & permissions);

@@ -143,6 +143,14 @@ result<void> check_holds_no_run(const std::filesystem::path& folder) {
                   folder.string(), resume_command(folder)));
 }
 
+/// As "/" and "." do: it is not to be removed.
+bool holds_current_folder(const std::filesystem::path& path) {
+  std::error_code ignored;
+  const auto current = std::filesystem::current_path(ignored);
+  const auto from_there = current.lexically_relative(std::filesystem::weakly_canonical(path, ignored));
+  return !from_there.empty() && *from_there.begin() != "..";
+}
+
 } // namespace
 
 result<std::filesystem::path> find_run(const std::string& folder) {
@@ -200,11 +208,9 @@ result<run_folder> run_folder::create(const std::string& wanted, const spec::Job
         error_code::bad_usage,
         fmt::format("the run folder '{}' is no folder: choose another with --run-dir", path.string()));
   if (!is_torn && std::filesystem::exists(path, why) && !std::filesystem::is_empty(path, why))
-    return fail(
-        error_code::bad_usage,
-        fmt::format(
-            "the run folder '{}' exists and is not empty: remove it, or choose another with --run-dir",
-            path.string()));
+    return fail(error_code::bad_usage,
+                fmt::format("the run folder '{}' exists and is not empty: {}choose another with --run-dir",
+                            path.string(), holds_current_folder(path) ? "" : "remove it, or "));
   if (!std::filesystem::create_directories(path / run_layout::logs, why) && why)
     return fail(error_code::bad_usage,
                 fmt::format("cannot create the run folder '{}': {}; choose another with --run-dir",

@@ -81,6 +81,15 @@ struct root_place {
   bool is_abstract() const { return socket.starts_with(abstract_sign); }
 };
 
+tl::unexpected<error> no_run_in(const std::filesystem::path& run_dir) {
+  std::error_code why;
+  if (std::filesystem::exists(run_dir, why) || why)
+    return fail(error_code::bad_usage,
+                fmt::format("'{}' is not the folder of a running job{}", run_dir.string(),
+                            why ? fmt::format(": {}", why.message()) : ""));
+  return fail(error_code::bad_usage, fmt::format("there is no '{}'", run_dir.string()));
+}
+
 result<root_place> read_place(const std::filesystem::path& run_dir) {
   const auto file = run_dir / run_layout::agent;
   std::error_code ignored;
@@ -88,9 +97,7 @@ result<root_place> read_place(const std::filesystem::path& run_dir) {
   if (std::filesystem::is_regular_file(file, ignored)) in.open(file);
   if (auto other = in.is_open() ? std::string{} : job::tell_host_folder(run_dir); !other.empty())
     return fail(error_code::bad_usage, std::move(other));
-  if (!in.is_open())
-    return fail(error_code::bad_usage,
-                fmt::format("'{}' is not the folder of a running job", run_dir.string()));
+  if (!in.is_open()) return no_run_in(run_dir);
   const auto content = nlohmann::json::parse(in, nullptr, false);
   try { // one of dlrun 0.1 has neither host nor boot
     return root_place{content.at("pid"), content.value("host", ""), content.value("boot", ""),

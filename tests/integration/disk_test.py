@@ -70,6 +70,16 @@ class full_disk(runs_on_disks):
                     self.assertIn(word, answer.stderr)
                 self.assertFalse(run_dir.exists())
 
+    def test_one_without_inodes_is_told_as_such(self):
+        file = small_data.write_spec(self.bench.folder / "job.yaml", self.durable_spec("every_step"))
+        with small_disks.disk("-t", "tmpfs", "-o", "size=64m,nr_inodes=4", "dlrun-test") as disk:
+            run_dir = disk.folder / "run"
+            answer = subprocess.run([self.program, "train", file, "--run-dir", run_dir], capture_output=True, text=True,
+                                    timeout=PATIENCE_S)
+            self.assertEqual(answer.returncode, FAILED, answer)
+            self.assertIn("it has no inodes left", answer.stderr)
+            self.assertFalse(run_dir.exists())
+
     def test_a_run_that_logs_each_step_pauses_and_goes_on(self):
         self.expect_pause_and_end("every_step", "500ms")
 

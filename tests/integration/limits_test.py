@@ -79,5 +79,56 @@ class no_loopback(shell_case):
         self.assertEqual(answer.returncode, 0, answer)
 
 
+class places_that_are_none(shell_case):
+    def expect_said(self, command, *words):
+        answer = self.shell(command)
+        said = answer.stderr.decode()
+        self.assertEqual(answer.returncode, 2, f"{command}\n{said}")
+        for word in words:
+            self.assertIn(word, said, command)
+        self.assertEqual(len(said.splitlines()), 1, said)
+        return said
+
+    def test_a_folder_that_one_is_in_is_not_to_be_removed(self):
+        for folder in ("/", ".", ".."):
+            said = self.expect_said(f"$DLRUN train job.yaml --run-dir {folder}", "is not empty", "choose another")
+            self.assertNotIn("remove it", said)
+        (self.folder / "full").mkdir()
+        (self.folder / "full" / "file").touch()
+        self.expect_said("$DLRUN train job.yaml --run-dir full", "remove it, or choose another")
+
+    def test_a_current_folder_that_was_removed_is_told(self):
+        gone = "mkdir gone; cd gone; rmdir ../gone;"
+        for verb in ("train ../job.yaml", f"train {self.folder}/job.yaml", "resume run", "validate job.yaml", "export run"):
+            answer = self.shell(f"{gone} $DLRUN {verb}")
+            self.assertNotEqual(answer.returncode, 0, answer)
+            self.assertIn("the current folder is gone: change into another one", answer.stderr.decode(), verb)
+
+    def test_a_link_that_leads_to_itself_is_not_no_file(self):
+        (self.folder / "loop").symlink_to("loop")
+        self.expect_said("$DLRUN validate loop", "symbolic link")
+        for verb in ("status", "stop", "resume", "export"):
+            self.expect_said(f"$DLRUN {verb} loop", "Too many levels of symbolic links")
+
+    def test_what_is_not_there_is_not_called_a_folder_without_a_job(self):
+        for verb in ("status", "stop"):
+            self.expect_said(f"$DLRUN {verb} nowhere", "there is no 'nowhere'")
+        self.expect_said("$DLRUN status .", "is not the folder of a running job")
+
+    def test_lines_that_end_with_a_carriage_return_alone_are_told(self):
+        text = (self.folder / "job.yaml").read_text() + "\n"
+        (self.folder / "old.yaml").write_bytes(("# a comment\n" + text).replace("\n", "\r").encode())
+        self.expect_said("$DLRUN validate old.yaml", "old.yaml", "carriage return")
+        (self.folder / "dos.yaml").write_bytes(text.replace("\n", "\r\n").encode())
+        self.assertEqual(self.shell("$DLRUN validate dos.yaml").returncode, 0)
+
+    def test_no_threads_are_refused(self):
+        self.trained()
+        for verb in ("evaluate run", "predict run --input t.csv"):
+            answer = self.shell(f"$DLRUN {verb} --threads 0")
+            self.assertEqual(answer.returncode, 2, answer)
+            self.assertIn("--threads", answer.stderr.decode())
+
+
 if __name__ == "__main__":
     main()
