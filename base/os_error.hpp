@@ -9,6 +9,9 @@
 
 namespace dlrun::base {
 
+/// Of a write that failed: has the disk no room, or the user's quota of it?
+inline bool is_disk_full(int code) { return code == ENOSPC || code == EDQUOT; }
+
 /// error_code::system with "`what`: <text of `code`>". Call it before anything else can change
 /// errno.
 inline tl::unexpected<error> fail_errno(std::string_view what, int code = errno) {

@@ -1,5 +1,7 @@
 #include "base/output_file.hpp"
 
+#include "base/full_disk.hpp"
+#include "base/os_error.hpp"
 #include "base/unique_fd.hpp"
 #include "base/write_all.hpp"
 
@@ -27,6 +29,16 @@ constexpr mode_t permissions = 0777;
 bool is_of_the_place(int number) {
   return number == EACCES || number == ENOENT || number == ENOTDIR || number == EROFS || number == EISDIR ||
          number == ENXIO || number == EBADF || number == ELOOP || number == ENAMETOOLONG || number == EPERM;
+}
+
+/// What the kernel says of a write to `file`, and what of the disk is used up.
+std::string text_of(int number, const std::filesystem::path& file) {
+  return fmt::format("{}{}", std::strerror(number), is_disk_full(number) ? tell_no_inodes(file) : "");
+}
+
+error_code code_of(int number) {
+  if (is_disk_full(number)) return error_code::disk_full;
+  return is_of_the_place(number) ? error_code::bad_usage : error_code::system;
 }
 
 std::filesystem::path folder_of(const std::filesystem::path& file) {
@@ -71,7 +83,8 @@ std::filesystem::path end_of_links(const std::filesystem::path& file) {
 }
 
 tl::unexpected<error> output_file::failure(int number) const {
-  return fail(error_code::system, fmt::format("cannot write {}: {}", file_.string(), std::strerror(number)));
+  return fail(is_disk_full(number) ? error_code::disk_full : error_code::system,
+              fmt::format("cannot write {}: {}", file_.string(), text_of(number, file_)));
 }
 
 result<output_file> output_file::open(const std::filesystem::path& file, unfinished kept) {
@@ -88,8 +101,7 @@ result<output_file> output_file::open(const std::filesystem::path& file, unfinis
 
 result<output_file> output_file::into(const std::filesystem::path& file, int fd) {
   if (fd >= 0) return output_file{fd, file};
-  return fail(is_of_the_place(errno) ? error_code::bad_usage : error_code::system,
-              fmt::format("cannot write to {}: {}", file.string(), std::strerror(errno)));
+  return fail(code_of(errno), fmt::format("cannot write to {}: {}", file.string(), std::strerror(errno)));
 }
 
 template <class Make>
@@ -114,8 +126,8 @@ result<output_file> output_file::beside(std::filesystem::path file, unfinished k
     made.fd_ = made.make_temporary(
         [](const char* name) { return ::open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, for_all); });
   if (made.fd_ < 0)
-    return fail(is_of_the_place(errno) ? error_code::bad_usage : error_code::system,
-                fmt::format("cannot create a file beside {}: {}", made.file_.string(), std::strerror(errno)));
+    return fail(code_of(errno), fmt::format("cannot create a file beside {}: {}", made.file_.string(),
+                                            text_of(errno, made.file_)));
   struct stat replaced {};
   if (::stat(made.file_.c_str(), &replaced) == 0)
     ::fchmod(made.fd_, replaced.st_mode & permissions);

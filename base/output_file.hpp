@@ -21,7 +21,7 @@ public:
   enum class unfinished { nameless_where_possible, named };
 
   /// Opening a FIFO waits for a reader. @returns bad_usage when the user may not write there, there
-  /// is no such folder, or `file` is one; system otherwise.
+  /// is no such folder, or `file` is one; disk_full; system otherwise.
   static result<output_file> open(const std::filesystem::path& file,
                                   unfinished kept = unfinished::nameless_where_possible);
   output_file(output_file&& other) noexcept;
@@ -29,9 +29,10 @@ public:
   /// Without finish() a regular file is as it was before.
   ~output_file();
 
+  /// @returns disk_full, system.
   result<void> write(std::string_view content);
   /// All is written: a regular file is synced, takes its name, and keeps it in a power cut. On
-  /// failure it is as before, unless it was the last that failed.
+  /// failure it is as before, unless it was the last that failed. @returns disk_full, system.
   result<void> finish();
 
 private:

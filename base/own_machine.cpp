@@ -22,9 +22,15 @@ std::optional<std::uint64_t> least_limit(std::filesystem::path folder, const std
   }
 }
 
-/// Is "memory" one of the words between the commas?
-bool is_of_memory(std::string_view controllers) {
-  return fmt::format(",{},", controllers).find(",memory,") != std::string::npos;
+/// Is `controller` one of the words between the commas?
+bool is_one_of(std::string_view controllers, std::string_view controller) {
+  return fmt::format(",{},", controllers).find(fmt::format(",{},", controller)) != std::string::npos;
+}
+
+std::optional<std::uint64_t> own_cgroup_limit(const detail::cgroup_limit& of) {
+  std::ifstream file{"/proc/self/cgroup"};
+  const std::string cgroups{std::istreambuf_iterator<char>{file}, {}};
+  return detail::least_cgroup_limit(of, cgroups, "/sys/fs/cgroup");
 }
 
 } // namespace
@@ -43,17 +49,17 @@ std::string kernel_boot() {
 }
 
 /// Lines "NUMBER:CONTROLLERS:/PATH"; that of v2 has the number 0 and no controllers (cgroups(7)).
-std::optional<std::uint64_t> detail::cgroup_memory_bytes(std::string_view cgroups,
-                                                         const std::filesystem::path& mounted) {
+std::optional<std::uint64_t> detail::least_cgroup_limit(const cgroup_limit& of, std::string_view cgroups,
+                                                        const std::filesystem::path& mounted) {
   std::optional<std::uint64_t> least;
   std::istringstream lines{std::string{cgroups}};
   for (std::string number, controllers, path; std::getline(lines, number, ':') &&
                                               std::getline(lines, controllers, ':') &&
                                               std::getline(lines, path);) {
     const bool is_v2 = controllers.empty();
-    if (!is_v2 && !is_of_memory(controllers)) continue;
-    const auto top = is_v2 ? mounted : mounted / "memory";
-    const auto limit = least_limit(top.string() + path, top, is_v2 ? "memory.max" : "memory.limit_in_bytes");
+    if (!is_v2 && !is_one_of(controllers, of.controller)) continue;
+    const auto top = is_v2 ? mounted : mounted / of.controller;
+    const auto limit = least_limit(top.string() + path, top, is_v2 ? of.file_v2 : of.file_v1);
     if (limit) least = std::min(*limit, least.value_or(*limit));
   }
   return least;
@@ -62,9 +68,9 @@ std::optional<std::uint64_t> detail::cgroup_memory_bytes(std::string_view cgroup
 std::uint64_t usable_memory_bytes() {
   const auto pages = static_cast<std::uint64_t>(std::max(0L, ::sysconf(_SC_PHYS_PAGES)));
   const auto there = pages * static_cast<std::uint64_t>(std::max(0L, ::sysconf(_SC_PAGESIZE)));
-  std::ifstream file{"/proc/self/cgroup"};
-  const std::string cgroups{std::istreambuf_iterator<char>{file}, {}};
-  return std::min(there, detail::cgroup_memory_bytes(cgroups, "/sys/fs/cgroup").value_or(there));
+  return std::min(there, own_cgroup_limit(detail::memory_bytes).value_or(there));
 }
+
+std::optional<std::uint64_t> cgroup_processes_max() { return own_cgroup_limit(detail::processes); }
 
 } // namespace dlrun::base

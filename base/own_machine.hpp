@@ -21,11 +21,25 @@ std::string kernel_boot();
 /// Beyond them the kernel kills. 0 where the machine does not tell.
 std::uint64_t usable_memory_bytes();
 
+/// How many processes and threads a cgroup that this process is in, or one around that, allows at
+/// once (pids.max), as that of a container or a service does. Nothing where they allow any number.
+std::optional<std::uint64_t> cgroup_processes_max();
+
 namespace detail {
+/// A limit of cgroups: its controller, and its file there.
+struct cgroup_limit {
+  std::string_view controller;
+  const char* file_v2;
+  const char* file_v1;
+};
+inline constexpr cgroup_limit memory_bytes{"memory", "memory.max", "memory.limit_in_bytes"};
+inline constexpr cgroup_limit processes{"pids", "pids.max", "pids.max"};
+
 /// For tests: what the cgroups allow that a process is in, by the content of its /proc/PID/cgroup,
-/// where those of v2, or the folder "memory" of v1, are mounted. Nothing when they allow any.
-std::optional<std::uint64_t> cgroup_memory_bytes(std::string_view cgroups,
-                                                 const std::filesystem::path& mounted);
+/// where those of v2, or the folder with the name of the controller of v1, are mounted. Nothing
+/// when they allow any.
+std::optional<std::uint64_t> least_cgroup_limit(const cgroup_limit& of, std::string_view cgroups,
+                                                const std::filesystem::path& mounted);
 } // namespace detail
 
 } // namespace dlrun::base

@@ -64,7 +64,7 @@ int run_verb(CLI::App& app, int argc, char** argv) {
     const int code = app.exit(error);
     return code == 0 ? 0 : static_cast<int>(job::exit_code::bad_input);
   } catch (const std::exception& error) {
-    complain(error.what());
+    complain(error.what() + tell_gone_folder());
     return static_cast<int>(job::exit_code::job_failed);
   }
 }

@@ -5,7 +5,10 @@
 #include "job/exit_code.hpp"
 
 #include <dlrun/error.hpp>
+#include <filesystem>
+#include <string>
 #include <string_view>
+#include <system_error>
 
 namespace dlrun::cli {
 
@@ -16,9 +19,16 @@ inline void complain(std::string_view message) {
   say(stderr, "dlrun: {}\n", message);
 }
 
+/// Why no path that begins there leads anywhere; "" where there is such a folder.
+inline std::string tell_gone_folder() {
+  std::error_code gone;
+  static_cast<void>(std::filesystem::current_path(gone));
+  return gone ? "; the current folder is gone: change into another one" : "";
+}
+
 /// The same. @returns the exit code of the error.
 inline int complain(const error& what) {
-  complain(what.message);
+  complain(what.message + tell_gone_folder());
   return static_cast<int>(job::exit_code_for(what.code));
 }
 

@@ -87,7 +87,8 @@ void add_evaluate(CLI::App& app, verb& chosen) {
   command
       ->add_option("--threads", options->threads,
                    "Microbatches computed at once (default: as the processor has cores); changes no bit")
-      ->check(decimal());
+      ->check(decimal())
+      ->check(CLI::PositiveNumber);
   command->add_flag("--json", options->json, "One line of JSON, all digits");
   command->footer(
       "Examples:\n"

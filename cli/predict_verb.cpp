@@ -58,7 +58,8 @@ void add_predict(CLI::App& app, verb& chosen) {
   command
       ->add_option("--threads", options->threads,
                    "Microbatches computed at once (default: as the processor has cores); changes no byte")
-      ->check(decimal());
+      ->check(decimal())
+      ->check(CLI::PositiveNumber);
   command->footer(
       "Examples:\n"
       "  dlrun predict runs/fashion-mnist-cnn --input new-images.gz > classes.csv\n"

@@ -23,6 +23,12 @@ result<void> check_source_text(std::string_view text, const std::string& name, s
   if (const auto most = limit(text); text.size() > most)
     return fail(error_code::bad_spec,
                 fmt::format("{}: larger than {} KiB, is this {}?", name, most / 1024, what));
+  if (text.find('\r') != std::string_view::npos && text.find('\n') == std::string_view::npos)
+    return fail(
+        error_code::bad_spec,
+        fmt::format("{}: its lines end with a carriage return alone, which ends none here: save it with "
+                    "line feeds (tr '\\r' '\\n')",
+                    name));
   if (const auto offset = base::first_invalid_utf8(text))
     return fail(error_code::bad_spec,
                 fmt::format("{}:{}: byte {} (0x{:02x}) is not UTF-8 text", name, line_at(text, *offset),
@@ -42,6 +48,10 @@ result<void> check_source_text(std::string_view text, const std::string& name, s
 result<std::string> read_source_text(const std::filesystem::path& file, const source_limit& limit) {
   std::error_code problem;
   const auto about = std::filesystem::status(file, problem);
+  if (problem == std::errc::too_many_symbolic_link_levels)
+    return fail(
+        error_code::bad_spec,
+        fmt::format("{}: a symbolic link that leads to itself, or through too many others", file.string()));
   if (!std::filesystem::exists(about))
     return fail(error_code::bad_spec, fmt::format("{}: no such file", file.string()));
   if (!std::filesystem::is_regular_file(about))

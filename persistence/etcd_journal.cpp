@@ -81,7 +81,7 @@ class etcd_journal::implementation {
 public:
   explicit implementation(const etcd_journal_options& options)
       : prefix_(options.prefix)
-      , self_{options.owner, base::random_number(), 0} {}
+      , self_{options.owner, base::random_number()} {}
 
   result<void> take(const etcd_journal_options& options) {
     auto made = etcd_client::make(options.place, options.patience);

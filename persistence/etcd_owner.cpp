@@ -19,16 +19,17 @@ bool take_number(std::string_view& text, std::string_view word, int base, std::u
 } // namespace
 
 std::string to_text(const etcd_owner& owner) {
-  return fmt::format("dlrun-journal 1 term {} taker {:x} write {}", owner.term.value, owner.taker,
-                     owner.write);
+  return fmt::format("dlrun-journal {} term {} taker {:x} write {}", owner.format, owner.term.value,
+                     owner.taker, owner.write);
 }
 
 std::optional<etcd_owner> etcd_owner_from(const std::string& text) {
   etcd_owner owner;
   std::string_view left = text;
-  const bool whole = take_number(left, "dlrun-journal 1 term ", 10, owner.term.value) &&
-                     take_number(left, " taker ", 16, owner.taker) &&
-                     take_number(left, " write ", 10, owner.write);
+  owner.format = text.starts_with("dlrun-journal 1 ") ? 1 : 2;
+  const bool whole =
+      take_number(left, fmt::format("dlrun-journal {} term ", owner.format), 10, owner.term.value) &&
+      take_number(left, " taker ", 16, owner.taker) && take_number(left, " write ", 10, owner.write);
   return whole && to_text(owner) == text ? std::optional(owner) : std::nullopt;
 }
 

@@ -13,11 +13,12 @@ struct etcd_owner {
   incarnation term;
   std::uint64_t taker = 0; ///< random
   std::uint64_t write = 0; ///< 0: it has taken the term and written nothing yet
+  unsigned format = 2;     ///< of the journal, as of one in a folder; 1 is read too
 
   bool operator==(const etcd_owner&) const = default;
 };
 
-/// "dlrun-journal 1 term 7 taker 9f3c0a12b4d5e6f7 write 12".
+/// "dlrun-journal 2 term 7 taker 9f3c0a12b4d5e6f7 write 12".
 std::string to_text(const etcd_owner& owner);
 /// @returns nothing for any other text.
 std::optional<etcd_owner> etcd_owner_from(const std::string& text);

@@ -1,5 +1,7 @@
 #include "persistence/file_system.hpp"
 
+#include "base/full_disk.hpp"
+
 #include <algorithm>
 #include <filesystem>
 #include <fmt/format.h>
@@ -29,8 +31,8 @@ tl::unexpected<error> fail_status(const rocksdb::Status& status, std::string_vie
   const auto size = bytes > 0 ? fmt::format(" ({} bytes)", bytes) : std::string();
   if (is_no_space(status, reason))
     return fail(error_code::disk_full,
-                fmt::format("cannot {} {}{}: the disk is full; free space there and try again. {}", what,
-                            path, size, reason));
+                fmt::format("cannot {} {}{}: the disk is full{}; free space there and try again. {}", what,
+                            path, size, base::tell_no_inodes(path), reason));
   const auto code = status.IsCorruption() ? error_code::storage_damaged : error_code::system;
   return fail(code, fmt::format("cannot {} {}{}: {}", what, path, size, reason));
 }

@@ -8,7 +8,8 @@ namespace dlrun::persistence {
 
 namespace {
 
-constexpr folder_format journal_format{"dlrun-journal", 1};
+/// Of format 1 the results of all evaluations were one value with the course (docs/formats.md).
+constexpr folder_format journal_format{"dlrun-journal", 2, 1};
 constexpr const char* journal_way_out =
     "nothing was changed: restore the folder from a copy, or start the job in another run folder";
 
@@ -52,13 +53,16 @@ public:
     if (auto made = create_directories(*files, options.directory); !made) return made;
     const auto known = check_format(*files, options.directory, journal_format);
     if (!known) return tl::unexpected(known.error());
-    auto opened = open_database(options.directory, files, !*known, false);
+    auto opened = open_database(options.directory, files, !known->has_value(), false);
     if (!opened) return tl::unexpected(opened.error());
     database_ = std::move(*opened);
+    // Before anything that an earlier version could not read.
+    if (*known && **known != journal_format.number)
+      if (auto now = write_format(*files, options.directory, journal_format); !now) return now;
     // One that died before it had written FORMAT never owned it: nobody was told that the journal
     // was open.
-    if (auto owned = own(options, !*known); !owned) return owned;
-    if (*known) return {};
+    if (auto owned = own(options, !known->has_value()); !owned) return owned;
+    if (known->has_value()) return {};
     if (!contents_.empty())
       return fail(error_code::storage_damaged, fmt::format("{} holds data, but its file FORMAT is gone; {}",
                                                            options.directory, journal_way_out));
@@ -139,7 +143,8 @@ result<journal_contents> folder_journal::read(const std::string& directory,
   const auto through = files != nullptr ? files : default_file_system();
   const auto known = check_format(*through, directory, journal_format);
   if (!known) return tl::unexpected(known.error());
-  if (!*known) return fail(error_code::bad_usage, fmt::format("there is no journal in {}", directory));
+  if (!known->has_value())
+    return fail(error_code::bad_usage, fmt::format("there is no journal in {}", directory));
   if (auto unheld = database::check_unheld(*through, directory + "/log"); !unheld)
     return tl::unexpected(unheld.error());
   const auto opened = open_database(directory, through, false, true);

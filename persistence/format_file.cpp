@@ -8,23 +8,26 @@ namespace {
 
 constexpr std::string_view name = "/FORMAT";
 
-std::string format_content(const folder_format& format) {
-  return fmt::format("{} {}\n", format.kind, format.number);
+std::string format_content(std::string_view kind, unsigned number) {
+  return fmt::format("{} {}\n", kind, number);
 }
 
 } // namespace
 
-result<bool> check_format(file_system& files, const std::string& directory, const folder_format& expected) {
+result<std::optional<unsigned>> check_format(file_system& files, const std::string& directory,
+                                             const folder_format& expected) {
   const auto content = read_format(files, directory);
   if (!content) return tl::unexpected(content.error());
-  if (!*content) return false;
-  if (**content == format_content(expected)) return true;
+  if (!*content) return std::nullopt;
+  for (auto number = expected.oldest; number <= expected.number; ++number)
+    if (**content == format_content(expected.kind, number)) return number;
   return fail_format(directory, **content, expected);
 }
 
 result<void> write_format(file_system& files, const std::string& directory, const folder_format& format,
                           std::string_view more) {
-  return write_file_durably(files, directory + std::string(name), format_content(format) + std::string(more));
+  return write_file_durably(files, directory + std::string(name),
+                            format_content(format.kind, format.number) + std::string(more));
 }
 
 result<std::optional<std::string>> read_format(file_system& files, const std::string& directory) {

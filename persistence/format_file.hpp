@@ -14,11 +14,13 @@ struct folder_format {
   /// One word, e.g. "dlrun-journal".
   std::string_view kind;
   unsigned number = 1;
+  unsigned oldest = number; ///< that is read too
 };
 
-/// Is it there, and is it `expected`? @returns false when there is no such file; storage_damaged
-/// when it says something else, naming both.
-result<bool> check_format(file_system& files, const std::string& directory, const folder_format& expected);
+/// Is it there, and is it `expected`? @returns the number that it says; nullopt when there is no
+/// such file; storage_damaged when it says something else, naming both.
+result<std::optional<unsigned>> check_format(file_system& files, const std::string& directory,
+                                             const folder_format& expected);
 
 /// Its first line with `format`, then `more`. Durable when it returns; the old content or the new
 /// one is there whatever happens.

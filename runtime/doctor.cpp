@@ -35,6 +35,7 @@ bootstrap::HostBundle common_bundle(const doctor_options& options, std::uint64_t
   bundle.set_root(options.hosts.own().name());
   bundle.set_agent_process(boot);
   bundle.set_run_token(transport::run_token{}.to_bytes());
+  bundle.set_hosts(static_cast<std::uint32_t>(options.hosts.hosts.hosts_size()));
   if (!options.job) return bundle;
   *bundle.mutable_spec() = options.job->spec;
   *bundle.mutable_record() = make_record(*options.job);
@@ -122,7 +123,7 @@ private:
              : fmt::format("it would compute other bits: {} there, {} here; install the same dlrun, and "
                            "take hosts with the same processor",
                            build, own_build_));
-    for (const auto* check : {"address", "folder", "disk", "memory", "files"})
+    for (const auto* check : {"address", "folder", "disk", "memory", "files", "processes"})
       tell(one.place, check, facts->value(check, ""));
     if (options_.job) tell(one.place, "data", facts->value("data", ""), facts->value("data_note", ""));
     if (options_.job && job::device_of(options_.job->spec) == job::device::cuda)

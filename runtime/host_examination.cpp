@@ -13,8 +13,10 @@
 #include "runtime/host_data.hpp"
 #include "runtime/host_folder.hpp"
 #include "runtime/hosts_plan.hpp"
+#include "runtime/process_limit.hpp"
 #include "runtime/root_beats.hpp"
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <csignal>
@@ -175,6 +177,12 @@ std::string check_files(const bootstrap::HostBundle& bundle) {
       limit.rlim_cur, files_min);
 }
 
+std::string check_processes(const bootstrap::HostBundle& bundle) {
+  if (!bundle.has_spec()) return "";
+  const auto enough = check_process_limit(bundle.spec(), std::max(1U, bundle.hosts()));
+  return enough ? "" : enough.error().message;
+}
+
 /// What is wrong with the data, or else what a run would give the host of it.
 struct data_finding {
   std::string wrong;
@@ -223,6 +231,7 @@ json facts_of(const bootstrap::HostBundle& bundle, const result<base::unique_fd>
           {"disk", check_disk(bundle)},
           {"memory", check_memory()},
           {"files", check_files(bundle)},
+          {"processes", check_processes(bundle)},
           {"gpus", check_gpus(bundle)},
           {"data", data.wrong},
           {"data_note", data.note}};

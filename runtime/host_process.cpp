@@ -22,6 +22,7 @@
 #include "runtime/hosts_plan.hpp"
 #include "runtime/job_identity.hpp"
 #include "runtime/journal_choice.hpp"
+#include "runtime/process_limit.hpp"
 #include "runtime/root_beats.hpp"
 #include "runtime/run_fingerprint.hpp"
 #include "runtime/secret_file.hpp"
@@ -232,6 +233,8 @@ result<agent::leave> serve(const bootstrap::HostBundle& bundle, const base::uniq
                     "of hosts",
                     bundle.host(), bundle.address(), fmt::join(own_numbers(), ", ")));
   if (const auto enough = check_descriptor_limit(bundle.spec()); !enough)
+    return fail(error_code::bad_usage, fmt::format("host {}: {}", bundle.host(), enough.error().message));
+  if (const auto enough = check_process_limit(bundle.spec(), std::max(1U, bundle.hosts())); !enough)
     return fail(error_code::bad_usage, fmt::format("host {}: {}", bundle.host(), enough.error().message));
   if (const auto journal = check_journal_here(bundle.spec()); !journal)
     return fail(journal.error().code, fmt::format("host {}: {}", bundle.host(), journal.error().message));

@@ -5,6 +5,8 @@
 #include "job/choices.hpp"
 #include "runtime/data_giver.hpp"
 #include "runtime/held_stores.hpp"
+#include "runtime/loopback_check.hpp"
+#include "runtime/process_limit.hpp"
 #include "runtime/replicas_choice.hpp"
 #include "runtime/root_beats.hpp"
 
@@ -127,6 +129,19 @@ agent::hosted_roles_config config_of(const hosts_plan& plan, const common::job_c
   return config;
 }
 
+/// They note the hosts of the run in its record.
+result<std::shared_ptr<host_bundles>> make_bundles(const host_bundles::parts& from,
+                                                   const file_writing& write) {
+  result<std::shared_ptr<host_bundles>> made{nullptr};
+  const auto noted = write([&]() -> result<void> {
+    made = host_bundles::make(from);
+    if (!made) return tl::unexpected(made.error());
+    return {};
+  });
+  if (!noted) return tl::unexpected(noted.error());
+  return made;
+}
+
 /// Renews the certificate of the root's own agent after half of its lifetime.
 std::function<void(protocol::time_point)> own_renewal(const std::shared_ptr<const job_identity>& identity,
                                                       const std::shared_ptr<security::tls_context>& own,
@@ -155,6 +170,8 @@ result<void> check_for_hosts(const spec::JobSpec& job, const std::optional<hosts
         error_code::bad_spec,
         "cluster.placement: with \"threads\" all roles are in one process, and so on one host: leave --hosts "
         "out, or let it be \"processes\"");
+  if (auto reached = hosts ? result<void>{} : check_loopback(job); !reached) return reached;
+  if (auto enough = check_process_limit(job, hosts_at_least(hosts)); !enough) return enough;
   const auto there = hosts_at_least(hosts);
   if (replicas_on(job, there) <= there) return {};
   return fail(error_code::bad_spec,
@@ -186,11 +203,12 @@ result<std::unique_ptr<hosts_run>> hosts_run::create(const hosts_plan& plan,
   const auto beats = who.secrets->start_beats(plan.own_number());
   if (!beats) return tl::unexpected(beats.error());
   if (who.takes_over) call_hosts(*who.secrets, *beats, beats_port, *job);
-  if (auto kept = who.secrets->keep(agent_address, *beats); !kept) return tl::unexpected(kept.error());
+  if (auto kept = who.write([&] { return who.secrets->keep(agent_address, *beats); }); !kept)
+    return tl::unexpected(kept.error());
   auto giver = start_giver(plan, *job, who.own);
   if (!giver) return tl::unexpected(giver.error());
   const auto data_at = *giver ? (*giver)->address() : std::string{};
-  auto made = host_bundles::make({plan, job, agent_address, identity, *beats, data_at, who.secrets});
+  auto made = make_bundles({plan, job, agent_address, identity, *beats, data_at, who.secrets}, who.write);
   if (!made) return tl::unexpected(made.error());
   const auto bundles = std::move(*made);
   auto opened = open_desk(plan, identity, bundles);

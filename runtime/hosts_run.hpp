@@ -9,6 +9,7 @@
 #include "runtime/hosts_plan.hpp"
 #include "runtime/job_identity.hpp"
 #include "runtime/prepared_job.hpp"
+#include "runtime/room_wait.hpp"
 #include "runtime/root_secrets.hpp"
 #include "runtime/run_observer.hpp"
 
@@ -34,6 +35,7 @@ struct identities {
   /// But it ends where the job is complete, and its stores are to be brought (R38).
   std::optional<agent::last_stores> gathers{};
   bool copies_may_wait = false; ///< as hosted_roles_config
+  file_writing write = writing_once();
 };
 
 /// Opens the ports at which other hosts reach the root, with the identities in `who`. @returns

@@ -17,6 +17,7 @@
 #include "runtime/folder_watch.hpp"
 #include "runtime/launcher_choice.hpp"
 #include "runtime/missing_stores.hpp"
+#include "runtime/room_wait.hpp"
 #include "runtime/run_control.hpp"
 
 #include <csignal>
@@ -64,14 +65,33 @@ make_context(const prepared_job& job, const std::filesystem::path& run_dir, cons
                                    .gpus = job.gpus});
 }
 
+/// How the run begins: who has stopped it before it did, and how its files are written.
+struct start {
+  std::shared_ptr<before_begin> before;
+  file_writing write;
+};
+
+start make_start(const local_run_options& options, run_observer& observer) {
+  const auto before = std::make_shared<before_begin>();
+  if (options.is_new) return {before, writing_once()};
+  return {before, writing_with_patience(observer, [before] { return before->is_stopped(); })};
+}
+
 result<std::unique_ptr<agent::control_server>> answer_commands(const std::filesystem::path& run_dir,
-                                                               run_control answers,
-                                                               std::shared_ptr<before_begin> before) {
-  return agent::control_server::start(run_dir, [answers = std::move(answers), before = std::move(before)](
-                                                   const auto& request, const auto& reply) {
-    if (const auto said = before->answer(request)) return reply(*said);
-    answers.answer(request, reply);
+                                                               const run_control& answers, const start& how) {
+  std::unique_ptr<agent::control_server> server;
+  const auto listens = how.write([&]() -> result<void> {
+    auto made = agent::control_server::start(
+        run_dir, [answers, before = how.before](const auto& request, const auto& reply) {
+          if (const auto said = before->answer(request)) return reply(*said);
+          answers.answer(request, reply);
+        });
+    if (!made) return tl::unexpected(made.error());
+    server = std::move(*made);
+    return {};
   });
+  if (!listens) return tl::unexpected(listens.error());
+  return server;
 }
 
 /// From here on the run is what it is changed to.
@@ -96,14 +116,12 @@ result<void> stopped() { return fail(error_code::interrupted, "stopped by 'dlrun
 
 /// What may go wrong before a role is started: hosts that do not come, a socket that cannot be
 /// had, an observer that does not want to. @returns what answers `dlrun status`
-result<std::unique_ptr<agent::control_server>> open_run(const launcher_choice& chosen,
-                                                        const protocol::agent_actor& agent,
-                                                        const local_run_options& options,
-                                                        const run_control& answers, run_observer& observer) {
-  const auto before = std::make_shared<before_begin>();
+result<std::unique_ptr<agent::control_server>>
+open_run(const launcher_choice& chosen, const protocol::agent_actor& agent, const local_run_options& options,
+         const run_control& answers, run_observer& observer, const start& how) {
   std::unique_ptr<agent::control_server> control;
   const auto open = [&]() -> result<void> {
-    auto made = answer_commands(options.run_dir, answers, before);
+    auto made = answer_commands(options.run_dir, answers, how);
     if (!made) return tl::unexpected(made.error());
     control = std::move(*made);
     return {};
@@ -116,15 +134,16 @@ result<std::unique_ptr<agent::control_server>> open_run(const launcher_choice& c
   if (chosen.hosts && !options.gathers) {
     auto there = chosen.hosts->wait_until_there(observer, [&]() -> result<void> {
       common::post(agent, [launcher = chosen.hosts->launcher()] { launcher->tick(); });
-      if (before->is_stopped()) return stopped();
+      if (how.before->is_stopped()) return stopped();
       return {};
     });
     if (!there) return tl::unexpected(there.error());
   }
   if (!control)
     if (auto done = open(); !done) return tl::unexpected(done.error());
-  if (auto changed = carry_out_change(chosen, options); !changed) return tl::unexpected(changed.error());
-  if (!before->begin()) return tl::unexpected(stopped().error());
+  if (auto changed = how.write([&] { return carry_out_change(chosen, options); }); !changed)
+    return tl::unexpected(changed.error());
+  if (!how.before->begin()) return tl::unexpected(stopped().error());
   if (auto begun = observer.begun(); !begun) return tl::unexpected(begun.error());
   return control;
 }
@@ -342,8 +361,9 @@ result<ended_run> run_roles(const prepared_job& prepared, const local_run_option
   caf::actor_system system{config};
   const auto board = std::make_shared<agent::run_board>();
   const auto log = common::make_role_log(**job, agent::agent_peer.role, agent::agent_peer.incarnation);
-  auto chosen =
-      threads ? choose_threads(system, *job) : choose_processes(system, *job, options, *secrets, log);
+  const auto how = make_start(options, observer);
+  auto chosen = threads ? choose_threads(system, *job)
+                        : choose_processes(system, *job, options, *secrets, log, how.write);
   if (!chosen) return tl::unexpected(chosen.error());
   const auto hosts = chosen->hosts ? chosen->hosts->launcher() : nullptr;
   const auto drains = hosts ? std::make_shared<agent::drain_desk>(hosts, chosen->hosts->drains()) : nullptr;
@@ -367,7 +387,7 @@ result<ended_run> run_roles(const prepared_job& prepared, const local_run_option
                                        .hosts = hosts,
                                        .drains = drains,
                                        .held_up_by = [&observer] { return observer.held_up_by(); }}},
-                          observer);
+                          observer, how);
   if (!control) return give_up(*chosen, agent, control.error());
   auto publisher = make_publisher(**job, prepared.metrics, agent, options.gathers.has_value());
   if (!options.is_new && !options.gathers) tell_resumed(options.hosts, agent);

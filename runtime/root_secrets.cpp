@@ -186,8 +186,12 @@ std::vector<records::EnrolledHost> root_secrets::enrolled() const {
 result<void> root_secrets::write() const {
   // A file that is replaced lends its permissions.
   const base::unique_fd made{::open(file_.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, owners)};
-  if (!made || ::fchmod(made.get(), owners) != 0)
-    return base::fail_errno(fmt::format("cannot write {}", file_.string()));
+  if (!made || ::fchmod(made.get(), owners) != 0) {
+    const int code = errno;
+    auto failed = base::fail_errno(fmt::format("cannot write {}", file_.string()), code);
+    if (base::is_disk_full(code)) failed.value().code = error_code::disk_full;
+    return failed;
+  }
   return base::write_file_atomically(file_, digested(secrets_head, kept_));
 }
 

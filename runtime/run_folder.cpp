@@ -1,5 +1,6 @@
 #include "runtime/run_folder.hpp"
 
+#include "base/os_error.hpp"
 #include "base/own_machine.hpp"
 #include "base/shell_word.hpp"
 #include "job/host_mark.hpp"
@@ -8,6 +9,7 @@
 #include "runtime/run_files.hpp"
 #include "runtime/run_record.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <csignal>
@@ -73,7 +75,9 @@ result<base::unique_fd> lock(const std::filesystem::path& folder) {
                                                    std::strerror(errno)));
   if (::flock(fd.get(), LOCK_EX | LOCK_NB) != 0) return in_use(folder, fd.get());
   const auto holder = fmt::format("{} {}\n", ::getpid(), base::host_name());
-  if (::ftruncate(fd.get(), 0) != 0 || ::pwrite(fd.get(), holder.data(), holder.size(), 0) < 0)
+  // Written before what was there goes, whose room it may need. Without room it is locked as well.
+  const auto written = ::pwrite(fd.get(), holder.data(), holder.size(), 0);
+  if ((written < 0 && !base::is_disk_full(errno)) || ::ftruncate(fd.get(), std::max<off_t>(written, 0)) != 0)
     return fail(error_code::system,
                 fmt::format("cannot write '{}': {}", file.string(), std::strerror(errno)));
   return fd;
@@ -139,6 +143,14 @@ result<void> check_holds_no_run(const std::filesystem::path& folder) {
                   folder.string(), resume_command(folder)));
 }
 
+/// As "/" and "." do: it is not to be removed.
+bool holds_current_folder(const std::filesystem::path& path) {
+  std::error_code ignored;
+  const auto current = std::filesystem::current_path(ignored);
+  const auto from_there = current.lexically_relative(std::filesystem::weakly_canonical(path, ignored));
+  return !from_there.empty() && *from_there.begin() != "..";
+}
+
 } // namespace
 
 result<std::filesystem::path> find_run(const std::string& folder) {
@@ -196,11 +208,9 @@ result<run_folder> run_folder::create(const std::string& wanted, const spec::Job
         error_code::bad_usage,
         fmt::format("the run folder '{}' is no folder: choose another with --run-dir", path.string()));
   if (!is_torn && std::filesystem::exists(path, why) && !std::filesystem::is_empty(path, why))
-    return fail(
-        error_code::bad_usage,
-        fmt::format(
-            "the run folder '{}' exists and is not empty: remove it, or choose another with --run-dir",
-            path.string()));
+    return fail(error_code::bad_usage,
+                fmt::format("the run folder '{}' exists and is not empty: {}choose another with --run-dir",
+                            path.string(), holds_current_folder(path) ? "" : "remove it, or "));
   if (!std::filesystem::create_directories(path / run_layout::logs, why) && why)
     return fail(error_code::bad_usage,
                 fmt::format("cannot create the run folder '{}': {}; choose another with --run-dir",

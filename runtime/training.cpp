@@ -148,6 +148,12 @@ public:
     tell([&](training_callback& one) { one.on_evaluation(*evaluated, *this); });
   }
 
+  void waits(const std::string& text) override {
+    tell_first();
+    const training_event told{"waiting", "root", 0, 1, seconds_since(started_, common::now()), text};
+    tell([&](training_callback& one) { one.on_event(told, *this); });
+  }
+
   std::optional<runtime::stop_wish> asked_to_stop() override {
     const std::scoped_lock lock{mutex_};
     if (!stop_reason_) return std::nullopt;

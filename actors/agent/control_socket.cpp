@@ -81,6 +81,15 @@ struct root_place {
   bool is_abstract() const { return socket.starts_with(abstract_sign); }
 };
 
+tl::unexpected<error> no_run_in(const std::filesystem::path& run_dir) {
+  std::error_code why;
+  if (std::filesystem::exists(run_dir, why) || why)
+    return fail(error_code::bad_usage,
+                fmt::format("'{}' is not the folder of a running job{}", run_dir.string(),
+                            why ? fmt::format(": {}", why.message()) : ""));
+  return fail(error_code::bad_usage, fmt::format("there is no '{}'", run_dir.string()));
+}
+
 result<root_place> read_place(const std::filesystem::path& run_dir) {
   const auto file = run_dir / run_layout::agent;
   std::error_code ignored;
@@ -88,9 +97,7 @@ result<root_place> read_place(const std::filesystem::path& run_dir) {
   if (std::filesystem::is_regular_file(file, ignored)) in.open(file);
   if (auto other = in.is_open() ? std::string{} : job::tell_host_folder(run_dir); !other.empty())
     return fail(error_code::bad_usage, std::move(other));
-  if (!in.is_open())
-    return fail(error_code::bad_usage,
-                fmt::format("'{}' is not the folder of a running job", run_dir.string()));
+  if (!in.is_open()) return no_run_in(run_dir);
   const auto content = nlohmann::json::parse(in, nullptr, false);
   try { // one of dlrun 0.1 has neither host nor boot
     return root_place{content.at("pid"), content.value("host", ""), content.value("boot", ""),
@@ -184,8 +191,11 @@ result<std::unique_ptr<control_server>> control_server::start(const std::filesys
       {"host", base::host_name()},
       {"boot", base::kernel_boot()},
       {"socket", *name}}.dump();
-  if (auto written = base::write_file_atomically(run_dir / run_layout::agent, place + "\n"); !written)
+  if (auto written = base::write_file_atomically(run_dir / run_layout::agent, place + "\n"); !written) {
+    std::error_code ignored;
+    std::filesystem::remove(run_dir / run_layout::control_socket, ignored);
     return tl::unexpected(written.error());
+  }
   base::unique_fd folder{::open(run_dir.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC)};
   if (!folder) return base::fail_errno(fmt::format("cannot open '{}'", run_dir.string()));
   std::unique_ptr<control_server> made(

@@ -37,7 +37,8 @@ public:
   using handler = std::function<void(const std::string& request, control_reply reply)>;
 
   /// Listens at `run_dir`/control.sock, and where the file system takes no sockets, at a random
-  /// abstract address of this network namespace. Writes `run_dir`/agent.json.
+  /// abstract address of this network namespace. Writes `run_dir`/agent.json. @returns disk_full,
+  /// and then nothing is left of it; system.
   static result<std::unique_ptr<control_server>> start(const std::filesystem::path& run_dir, handler answer);
   /// Stops listening and removes both files.
   ~control_server() override;

@@ -13,7 +13,7 @@ namespace dlrun::agent {
 inline tl::unexpected<error> fail_to(const char* what, const std::filesystem::path& path) {
   const auto code = errno;
   auto failed = base::fail_errno(fmt::format("cannot {} {}", what, path.string()), code);
-  if (code == ENOSPC || code == EDQUOT) failed.value().code = error_code::disk_full;
+  if (base::is_disk_full(code)) failed.value().code = error_code::disk_full;
   return failed;
 }
 

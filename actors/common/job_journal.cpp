@@ -81,7 +81,7 @@ void job_journal::write(writes changes, std::function<void(result<void>)> done) 
     {
       const std::scoped_lock lock{mutex_};
       if (written)
-        entries_ = journal_->contents();
+        persistence::apply(changes, entries_);
       else
         broken_ = true;
     }

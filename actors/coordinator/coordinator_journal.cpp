@@ -120,7 +120,9 @@ result<journaled_job> read_job(const journal_entries& entries) {
     } else if (key == course_key) {
       records::JournalCourse message;
       if (!message.ParseFromString(bytes)) return unreadable(key);
-      for (const auto& one : message.evaluations()) job.evaluations.push_back(common::evaluated_from(one));
+      auto evaluations = common::read_evaluations(entries, message);
+      if (!evaluations) return unreadable(key);
+      job.evaluations = std::move(*evaluations);
     }
   }
   return job;
@@ -138,12 +140,10 @@ result<journaled_job> find_job(const journal_entries& entries, const std::filesy
 }
 
 std::vector<protocol::evaluated> read_evaluations(const journal_entries& entries) {
-  std::vector<protocol::evaluated> all;
   const auto course = entries.find(course_key);
   records::JournalCourse message;
-  if (course != entries.end() && message.ParseFromString(course->second))
-    for (const auto& one : message.evaluations()) all.push_back(common::evaluated_from(one));
-  return all;
+  if (course == entries.end() || !message.ParseFromString(course->second)) return {};
+  return common::read_evaluations(entries, message).value_or(std::vector<protocol::evaluated>{});
 }
 
 std::vector<protocol::parked_slot> read_parked(const journal_entries& entries) {

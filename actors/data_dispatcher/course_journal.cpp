@@ -49,13 +49,22 @@ result<journaled_course> read_course(const std::map<std::string, std::string>& e
     course.history.clear();
     for (const auto& entry : message.history()) course.history.push_back(entry_from(entry));
     for (const auto& parked : message.parked()) course.parked.push_back(parked_from(parked));
-    for (const auto& one : message.evaluations()) course.evaluations.push_back(common::evaluated_from(one));
-    if (protocol::is_valid(course.history)) return course;
+    auto evaluations = common::read_evaluations(entries, message);
+    if (evaluations) course.evaluations = std::move(*evaluations);
+    if (evaluations && protocol::is_valid(course.history)) return course;
   }
   return unreadable(course_key);
 }
 
-std::vector<persistence::journal_write> to_writes(const journaled_course& course) {
+course_writer::course_writer(const std::map<std::string, std::string>& entries) {
+  const auto found = entries.find(course_key);
+  records::JournalCourse message;
+  if (found == entries.end() || !message.ParseFromString(found->second)) return;
+  if (message.evaluations_apart() == 0) return;
+  apart_ = common::read_evaluations(entries, message).value_or(std::vector<protocol::evaluated>{});
+}
+
+std::vector<persistence::journal_write> course_writer::to_writes(const journaled_course& course) {
   records::JournalCourse message;
   for (const auto& entry : course.history) {
     auto& stored = *message.add_history();
@@ -65,15 +74,11 @@ std::vector<persistence::journal_write> to_writes(const journaled_course& course
     for (const auto& parked : entry.parked) put(parked, *stored.add_parked());
   }
   for (const auto& parked : course.parked) put(parked, *message.add_parked());
-  for (const auto& one : course.evaluations) {
-    auto& stored = *message.add_evaluations();
-    stored.set_timeline(one.timeline.value);
-    stored.set_version(one.version.value);
-    stored.set_loss_sum_bits(one.loss_sum_bits);
-    stored.set_records(one.records);
-    for (const auto bits : one.metric_bits) stored.add_metric_bits(bits);
-  }
-  return {{course_key, message.SerializeAsString()}};
+  message.set_evaluations_apart(static_cast<std::uint32_t>(course.evaluations.size()));
+  auto writes = common::evaluation_writes(apart_, course.evaluations);
+  apart_ = course.evaluations;
+  writes.push_back({course_key, message.SerializeAsString()});
+  return writes;
 }
 
 } // namespace dlrun::data_dispatcher

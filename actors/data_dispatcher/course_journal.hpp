@@ -14,6 +14,17 @@ namespace dlrun::data_dispatcher {
 /// for an entry that cannot be read.
 result<journaled_course> read_course(const std::map<std::string, std::string>& entries);
 
-std::vector<persistence::journal_write> to_writes(const journaled_course& course);
+/// Makes the writes of one start of the dispatcher, each of which has what the one before has not.
+class course_writer {
+public:
+  /// @param entries what the journal has; of one of format 1 all results are written anew
+  explicit course_writer(const std::map<std::string, std::string>& entries = {});
+
+  /// To be written before the next are asked for; all or none.
+  std::vector<persistence::journal_write> to_writes(const journaled_course& course);
+
+private:
+  std::vector<protocol::evaluated> apart_; ///< the results in entries of their own
+};
 
 } // namespace dlrun::data_dispatcher

@@ -81,6 +81,7 @@ data_dispatcher_state::data_dispatcher_state(pointer self, common::role_context 
     : self_{self}
     , context_{std::move(context)}
     , with_{std::move(with)}
+    , writer_{with_.journal ? course_writer{with_.journal->entries()} : course_writer{}}
     , core_{core_config(context_, std::move(course))} {}
 
 void data_dispatcher_state::quit(const std::string& why) {
@@ -157,12 +158,13 @@ void data_dispatcher_state::carry_out(const to_coordinator& action) {
 
 void data_dispatcher_state::carry_out(const journal_course& action) {
   const auto post = common::poster<protocol::local_data_dispatcher_actor>{self_};
-  with_.journal->write(to_writes(action.course), [this, post, id = action.id](const result<void>& written) {
-    post([this, id, written] {
-      if (!written) return quit(written.error().message);
-      carry_out(core_.on_journaled(id, with_.now()));
-    });
-  });
+  with_.journal->write(writer_.to_writes(action.course),
+                       [this, post, id = action.id](const result<void>& written) {
+                         post([this, id, written] {
+                           if (!written) return quit(written.error().message);
+                           carry_out(core_.on_journaled(id, with_.now()));
+                         });
+                       });
 }
 
 void data_dispatcher_state::carry_out(const decision_made& action) {

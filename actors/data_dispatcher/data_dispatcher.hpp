@@ -5,6 +5,7 @@
 #include "actors/common/clock.hpp"
 #include "actors/common/job_context.hpp"
 #include "actors/common/job_journal.hpp"
+#include "actors/data_dispatcher/course_journal.hpp"
 #include "actors/data_dispatcher/data_dispatcher_core.hpp"
 #include "actors/link/io_thread_actor.hpp"
 
@@ -55,6 +56,7 @@ private:
   pointer self_;
   common::role_context context_;
   arguments with_;
+  course_writer writer_;
   data_dispatcher_core core_;
   std::map<worker_id, protocol::worker_actor> workers_;
   std::map<ps_shard_id, protocol::ps_shard_actor> ps_shards_;

@@ -267,9 +267,11 @@ void timeline_keeper::on_journaled(std::uint64_t id, time_point now, data_dispat
         true});
     out.emplace_back(to_coordinator{*start});
   }
-  for (const auto& one : evaluations)
-    if (!std::count(done->before.evaluations.begin(), done->before.evaluations.end(), one))
-      out.emplace_back(to_coordinator{one});
+  auto before = done->before.evaluations.begin(); // both ascend by version
+  for (const auto& one : evaluations) {
+    while (before != done->before.evaluations.end() && before->version < one.version) ++before;
+    if (before == done->before.evaluations.end() || *before != one) out.emplace_back(to_coordinator{one});
+  }
   decide(now, out);
 }
 

@@ -127,6 +127,7 @@ TEST_P(output_file_test, a_device_is_written_to_and_a_full_one_says_so) {
   const auto full = write("/dev/full", "x");
   ASSERT_FALSE(full);
   EXPECT_EQ(full.error().message, "cannot write /dev/full: No space left on device");
+  EXPECT_EQ(full.error().code, error_code::disk_full);
 }
 
 TEST_P(output_file_test, a_folder_is_refused_by_name) {

@@ -15,7 +15,7 @@ protected:
     std::ofstream(folder.path() / file) << text << "\n";
   }
   std::optional<std::uint64_t> of(std::string_view cgroups) const {
-    return detail::cgroup_memory_bytes(cgroups, folder.path());
+    return detail::least_cgroup_limit(detail::memory_bytes, cgroups, folder.path());
   }
 
   test::temporary_folder folder;
@@ -43,6 +43,18 @@ TEST_F(cgroup_memory, is_not_limited_where_nothing_says_so) {
   limit("slice/memory.max", "max");
   for (const auto* cgroups : {"0::/slice\n", "0::/gone\n", "0::/../outside\n", "no line of it", ""})
     EXPECT_EQ(of(cgroups), std::nullopt) << cgroups;
+}
+
+TEST_F(cgroup_memory, is_told_from_the_number_of_processes) {
+  limit("slice/job/pids.max", "40");
+  limit("slice/job/memory.max", "3000");
+  limit("pids/job/pids.max", "30");
+  const auto processes = [this](std::string_view cgroups) {
+    return detail::least_cgroup_limit(detail::processes, cgroups, folder.path());
+  };
+  EXPECT_EQ(processes("0::/slice/job\n"), 40U);
+  EXPECT_EQ(processes("3:cpu:/job\n2:pids:/job\n"), 30U);
+  EXPECT_EQ(processes("3:memory:/job\n0::/elsewhere\n"), std::nullopt);
 }
 
 TEST(usable_memory, is_something) { EXPECT_GT(usable_memory_bytes(), std::uint64_t{1} << 20); }

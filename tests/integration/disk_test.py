@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import subprocess
 import unittest
 
@@ -13,7 +14,7 @@ from dlrun_job import wait_until
 
 EPOCHS = 24
 ENDLESS = 100000
-FAILED = 1
+FAILED, INTERRUPTED = 1, 130
 LOOKS = 20  # at a run that must stand still
 WHY_NOT = small_disks.why_not()
 PATIENCE_S = 60
@@ -69,6 +70,16 @@ class full_disk(runs_on_disks):
                     self.assertIn(word, answer.stderr)
                 self.assertFalse(run_dir.exists())
 
+    def test_one_without_inodes_is_told_as_such(self):
+        file = small_data.write_spec(self.bench.folder / "job.yaml", self.durable_spec("every_step"))
+        with small_disks.disk("-t", "tmpfs", "-o", "size=64m,nr_inodes=4", "dlrun-test") as disk:
+            run_dir = disk.folder / "run"
+            answer = subprocess.run([self.program, "train", file, "--run-dir", run_dir], capture_output=True, text=True,
+                                    timeout=PATIENCE_S)
+            self.assertEqual(answer.returncode, FAILED, answer)
+            self.assertIn("it has no inodes left", answer.stderr)
+            self.assertFalse(run_dir.exists())
+
     def test_a_run_that_logs_each_step_pauses_and_goes_on(self):
         self.expect_pause_and_end("every_step", "500ms")
 
@@ -90,9 +101,48 @@ class full_disk(runs_on_disks):
                 # looks.
                 wait_until(lambda: len({self.step_of(job) for _ in range(LOOKS)}) == 1, "the training stands still")
                 self.assertEqual(job.ask("stop")[0], 0)
-                self.assertEqual(job.wait_end(PATIENCE_S), 130, job.output())
+                self.assertEqual(job.wait_end(PATIENCE_S), INTERRUPTED, job.output())
                 job.expect_nothing_left()
                 self.expect_report_told_as_it_is(job)
+
+    def resumed_where_nothing_fits(self, disk, job, overrides=(), options=()):
+        """Begins to go on with the run on its disk without a free byte; returns when it waits for room."""
+        disk.fill()
+        job.output_file.write_text("")
+        job.resume(overrides, options)
+        job.wait_for_output("the run waits until there is room")
+        self.assertIn(f"the disk is full: cannot write {job.run_dir}", job.output())
+        self.assertIn("No space left on device", job.output())
+
+    def test_a_run_that_was_killed_is_resumed_when_there_is_room(self):
+        spec = self.durable_spec("every_step", epochs=EPOCHS)
+        reference = self.reference()
+        with small_disks.in_memory("256m") as disk, self.bench.start(spec, parent=disk.folder) as job:
+            job.kill_everything_at_step(reference["steps"] // 4)
+            for end in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+                with self.subTest(end):
+                    self.resumed_where_nothing_fits(disk, job)
+                    job.root.send_signal(end)
+                    self.assertEqual(job.wait_end(PATIENCE_S), INTERRUPTED, job.output())
+                    job.expect_nothing_left()
+            self.resumed_where_nothing_fits(disk, job, ["cluster.workers=3"])  # another record, another spec.yaml
+            disk.ballast().unlink()
+            report = job.expect_complete(may_redo=True)
+            self.assertIn("there is room on the disk again", job.output())
+            self.assertEqual(report["parameters_sha256"], reference["parameters_sha256"])
+
+    def test_a_run_that_was_stopped_is_resumed_in_the_background_when_there_is_room(self):
+        spec = self.durable_spec("snapshots", epochs=EPOCHS)
+        reference = self.reference()
+        with small_disks.in_memory("256m") as disk, self.bench.start(spec, parent=disk.folder) as job:
+            job.wait_for_step(reference["steps"] // 4)
+            self.assertEqual(job.ask("stop")[0], 0)
+            self.assertEqual(job.wait_end(PATIENCE_S), INTERRUPTED, job.output())
+            self.resumed_where_nothing_fits(disk, job, options=["--detach"])
+            disk.ballast().unlink()
+            self.assertEqual(job.root.wait(PATIENCE_S), 0, job.output())
+            self.assertEqual(job.ask("attach")[0], 0)
+            self.assertEqual(job.report()["parameters_sha256"], reference["parameters_sha256"])
 
     def expect_report_told_as_it_is(self, job):
         """There may have been room for it after all."""

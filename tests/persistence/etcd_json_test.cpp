@@ -89,11 +89,14 @@ TEST(etcd_json, of_a_transaction_that_is_not_done_the_value_there_is_told) {
 
 TEST(etcd_owner, comes_back_from_its_text_and_from_no_other) {
   const etcd_owner owner{{7}, 0x9f3c0a12b4d5e6f7U, 12};
-  EXPECT_EQ(to_text(owner), "dlrun-journal 1 term 7 taker 9f3c0a12b4d5e6f7 write 12");
+  EXPECT_EQ(to_text(owner), "dlrun-journal 2 term 7 taker 9f3c0a12b4d5e6f7 write 12");
   EXPECT_EQ(etcd_owner_from(to_text(owner)), owner);
+  const std::string earlier = "dlrun-journal 1 term 7 taker 9 write 12";
+  ASSERT_NE(etcd_owner_from(earlier), std::nullopt);
+  EXPECT_EQ(to_text(*etcd_owner_from(earlier)), earlier) << "what is compared is what is there";
   for (const auto* wrong :
-       {"", "x", "dlrun-journal 2 term 7 taker 9 write 12", "dlrun-journal 1 term 7 taker 9",
-        "dlrun-journal 1 term 07 taker 9 write 12", "dlrun-journal 1 term 7 taker 9 write 12 "})
+       {"", "x", "dlrun-journal 3 term 7 taker 9 write 12", "dlrun-journal 2 term 7 taker 9",
+        "dlrun-journal 2 term 07 taker 9 write 12", "dlrun-journal 2 term 7 taker 9 write 12 "})
     EXPECT_EQ(etcd_owner_from(wrong), std::nullopt) << wrong;
 }
 

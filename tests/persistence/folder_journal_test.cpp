@@ -99,9 +99,25 @@ TEST_F(folder_journal_test, another_format_is_refused_naming_both) {
   std::ofstream(directory + "/FORMAT") << "dlrun-journal 7\n";
   EXPECT_NE(folder_journal::read(directory, files)
                 .error()
-                .message.find("\"dlrun-journal 7\", this dlrun reads \"dlrun-journal 1\""),
+                .message.find("\"dlrun-journal 7\", this dlrun reads \"dlrun-journal 2\""),
             std::string::npos);
   EXPECT_EQ(folder_journal::open(options(2)).error().code, error_code::storage_damaged);
+}
+
+/// An earlier version would take what is written from now on for less than it is.
+TEST_F(folder_journal_test, one_of_format_1_is_read_and_becomes_one_of_format_2_when_it_is_opened) {
+  ASSERT_TRUE(put(*folder_journal::open(options(1)).value(), "a", "1"));
+  std::ofstream(directory + "/FORMAT") << "dlrun-journal 1\n";
+  EXPECT_EQ(folder_journal::read(directory, files)->entries, (entries{{"a", "1"}}));
+  const auto says = [this] {
+    std::ifstream file(directory + "/FORMAT");
+    std::string line;
+    std::getline(file, line);
+    return line;
+  };
+  EXPECT_EQ(says(), "dlrun-journal 1") << "a look changes nothing";
+  EXPECT_EQ(folder_journal::open(options(2)).value()->contents(), (entries{{"a", "1"}}));
+  EXPECT_EQ(says(), "dlrun-journal 2");
 }
 
 TEST_F(folder_journal_test, of_a_damaged_format_the_message_stays_one_line) {

@@ -105,7 +105,7 @@ TEST(coordinator_journal, finds_the_results_and_the_parked_slots_in_the_course) 
     result.records = 50;
     course.evaluations.push_back(result);
   }
-  const auto entries = written(to_writes(course));
+  const auto entries = written(data_dispatcher::course_writer{}.to_writes(course));
   const auto job = read_job(entries);
   ASSERT_TRUE(job);
   EXPECT_EQ(job->evaluations, course.evaluations);
