@@ -94,6 +94,13 @@ void tell_coordinator(const protocol::role_exited& exited, const managed_role& c
   if (exits.add(exited, coordinator.up, now)) out.push_back(to_coordinator{exited});
 }
 
+/// R4: until one has joined, and grants fences, those of its starts are the root's own.
+void continue_first(managed_role& coordinator, protocol::fence ended) {
+  if (coordinator.has_joined) return;
+  ++ended.incarnation.value;
+  coordinator.fences.add({ended});
+}
+
 /// It has used up the fences that it issued.
 bool is_stranded(const managed_role& coordinator) {
   return coordinator.wanted && !coordinator.current && coordinator.fences.empty();
@@ -206,6 +213,7 @@ agent_actions agent_core::on_grant(const protocol::grant& grant, time_point now)
 agent_actions agent_core::on_coordinator_joined(time_point now) {
   agent_actions out;
   orders_.forget_coordinator();
+  book_.roles().coordinator().has_joined = true;
   for (auto& exited : exits_.for_new_coordinator(now)) out.push_back(to_coordinator{std::move(exited)});
   const auto& roles = book_.roles();
   for (const auto& [id, role] : roles.all())
@@ -271,7 +279,11 @@ agent_actions agent_core::on_exited(const role_name& name, const protocol::fence
     const auto shard = protocol::ps_shard_role(protocol::shard_of(name));
     tell_copy_lost(name, self, book_.copies().facts_for(shard, book_.roles()).whole.size(), out);
   }
-  end.had_begun = name.kind != role_kind::coordinator; // which is up when it has joined
+  // A coordinator is up when it has joined. One that says before that why it cannot go on would say
+  // so again.
+  const bool is_coordinator = name.kind == role_kind::coordinator;
+  end.had_begun = !is_coordinator || !how.exited;
+  if (is_coordinator && !expected) continue_first(*role, self);
   follow(supervisor_.child_exited(protocol::to_string(name), role->generation, end, now), now, out);
   if (expected || left) return out;
   if (const auto why = why_job_ends(*role)) begin_end(failed(*why), now, out);

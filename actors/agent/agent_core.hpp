@@ -36,7 +36,9 @@ struct agent_core_config {
   scale_limits scale{};
   std::chrono::milliseconds leave_grace{30000}; ///< between a request to leave and a kill
   std::uint64_t agent = 0;                      ///< random number of this process
-  protocol::fence coordinator;                  ///< of the first start of the coordinator
+  /// Of the first start of the coordinator. One that is killed before any has joined is started
+  /// again one incarnation further.
+  protocol::fence coordinator;
   /// The coordinator and the PS shards find their state on disk when they are started again. False:
   /// it was in their memory only, so their end is the job's.
   bool state_is_durable = false;

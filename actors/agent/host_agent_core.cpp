@@ -92,6 +92,7 @@ host_agent_actions host_agent_core::on_exited(const role_name& role, const fence
   told.state = start_state::ended;
   told.why = how.cause.substr(0, protocol::report_reason_bytes_max);
   told.is_lasting = how.is_lasting;
+  told.exited = how.exited;
   told.has_slot = how.slot.has_value();
   told.slot = how.slot.value_or(protocol::slot_progress{});
   told.was_killed_in = how.killed_in.has_value();

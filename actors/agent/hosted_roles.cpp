@@ -23,7 +23,9 @@ std::vector<std::string> names_of(const std::map<std::string, std::uint32_t>& ho
 }
 
 role_end end_of(const protocol::start_report& report, const std::string& host) {
-  role_end end{.cause = fmt::format("{} on host {}", report.why, host), .is_lasting = report.is_lasting};
+  role_end end{.cause = fmt::format("{} on host {}", report.why, host),
+               .is_lasting = report.is_lasting,
+               .exited = report.exited};
   if (report.has_slot) end.slot = report.slot;
   if (report.was_killed_in) end.killed_in = report.killed_in;
   end.left = report.left;

@@ -23,6 +23,7 @@ struct managed_role {
   bool up = false;
   std::int32_t pid = 0;
   fence_stock fences{};
+  bool has_joined = false;                     ///< the coordinator: ever
   bool stopping = false;                       ///< its end was ordered
   bool leaving = false;                        ///< it was asked to leave
   std::optional<protocol::stop_how> vacates{}; ///< how it was asked to end, for the next start of it

@@ -201,8 +201,9 @@ role_end process_launcher::end_of(const start_key& key, const exit_report& repor
                                      : read_last_words(memory.last_words.get());
   keep_memory(key, child, how.out_of_memory);
   role_end end{.cause = why.empty() ? describe(report) : fmt::format("{}: {}", describe(report), why)};
+  end.exited = !report.signaled;
   end.is_lasting =
-      !report.signaled && std::ranges::find(lasting_codes, report.code_or_signal) != lasting_codes.end();
+      end.exited && std::ranges::find(lasting_codes, report.code_or_signal) != lasting_codes.end();
   if (memory.progress) end.slot = memory.progress->slot_of_death(how);
   end.killed_in = child.killed_in;
   // Its program may not have begun when the signal came.

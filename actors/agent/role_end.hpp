@@ -23,6 +23,8 @@ struct role_end {
   /// Another start of it would end in the same way: a library of its program is missing, an
   /// argument is wrong.
   bool is_lasting = false;
+  /// Its program ended with an exit code. False: it was killed by a signal, or lost with its host.
+  bool exited = false;
   /// The slot that a worker was at, if its end was its own doing in the middle of it (R18).
   std::optional<protocol::slot_progress> slot{};
   /// The slot that a worker was at when its launcher was told to kill it. Nothing: it was at none,

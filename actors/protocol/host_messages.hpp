@@ -152,6 +152,7 @@ struct start_report {
   std::string why;                         ///< not_started, ended
   error_code code = error_code::role_lost; ///< not_started
   bool is_lasting = false;                 ///< ended: another start would end in the same way
+  bool exited = false;                     ///< ended: with an exit code, not by a signal
   bool has_slot = false;                   ///< ended: a worker's, by its own doing in `slot` (R18)
   slot_progress slot{};
   bool was_killed_in = false; ///< ended: it was killed by order, while at `killed_in`
@@ -163,8 +164,9 @@ struct start_report {
 
   template <class Inspector>
   friend auto inspect(Inspector& f, start_report& x) {
-    return f(x.host, x.boot, x.role, x.self, x.state, x.pid, x.why, x.code, x.is_lasting, x.has_slot, x.slot,
-             x.was_killed_in, x.killed_in, x.left, x.has_avoided, x.avoided, x.why_avoided);
+    return f(x.host, x.boot, x.role, x.self, x.state, x.pid, x.why, x.code, x.is_lasting, x.exited,
+             x.has_slot, x.slot, x.was_killed_in, x.killed_in, x.left, x.has_avoided, x.avoided,
+             x.why_avoided);
   }
 };
 /// Longer reasons are cut.

@@ -160,8 +160,7 @@ void root_process::on_job_ended(const protocol::job_ended& ended) {
 void root_process::end(const protocol::job_ended& ended) {
   world_.say(this, "the job has ended: {}", ended.reason);
   // It issues what roles start with, its own next starts too.
-  const bool may_be_resumed = ended.reason.starts_with("the coordinator cannot be started again") ||
-                              ended.reason.starts_with("child 'coordinator 0' could not be started");
+  const bool may_be_resumed = ended.reason.starts_with("the coordinator cannot be started again");
   if (!may_be_resumed) return void(world_.end().ended = ended);
   if (on_stranded_) world_.after(world_.random().milliseconds(1, 20), nullptr, on_stranded_);
   on_stranded_ = nullptr;

@@ -10,6 +10,7 @@ class checks:
         self.promises = {shard: (0, 0) for shard in range(simulation.job.shards)}  # newest (timeline, D) that a primary has said
         self.said = {}  # identity -> (timeline, versions) that the store has acknowledged
         self.unclean = set()  # PS shards that began from less than what was committed: no host that held it was in reach (R30)
+        self.history = {}  # of all timelines there ever were, also those of a journal that is lost
         self.floor = self.lost_gradients = 0
 
     # ---- what is not held against the rules
@@ -175,7 +176,8 @@ class checks:
         """R20: what is taken when the journal is lost has what was committed, if every host is there to tell."""
         simulation, faults = self.simulation, self.simulation.faults
         kept, (timeline, version) = simulation.hosts[host].stores.get(shard), self.promises[shard]
-        behind = kept is not None and best < (timeline, version) and (kept.timeline != timeline or version > max(kept.durable()))
+        behind = (kept is not None and best < (timeline, version)
+                  and version > max(cut(kept.durable(), kept.timeline, timeline, self.history)))
         if kept is not None and not behind:
             return
         survives = any(shard in one.stores and one.stores[shard].identity in faults.before_loss.get(shard, ())
@@ -188,6 +190,7 @@ class checks:
     def rewound(self, timeline, version, why, history, statuses):
         simulation, faults = self.simulation, self.simulation.faults
         simulation.revisions[timeline] = history[timeline][1]
+        self.history |= history
         simulation.count["rewinds"] += 1
         self.of_one_moment(statuses)
         self.lost_gradients += why == "lost"

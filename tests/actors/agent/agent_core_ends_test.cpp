@@ -127,6 +127,15 @@ TEST_F(agent_core_test, a_coordinator_that_can_never_start_ends_the_job_with_tha
             "coordinator 0 cannot be started: cannot start the program 'x': Permission denied");
 }
 
+TEST_F(agent_core_test, a_coordinator_that_ends_by_itself_before_it_was_there_ends_the_job) {
+  follow(core.start(now));
+  exit(coordinator, {.cause = "exited with code 1: the journal is damaged", .exited = true});
+  ASSERT_TRUE(ended.has_value());
+  EXPECT_EQ(ended->reason,
+            "child 'coordinator 0' could not be started: it ended before it was up: exited with "
+            "code 1: the journal is damaged");
+}
+
 TEST_F(agent_core_test, the_same_end_of_a_role_that_had_given_signs_of_life_is_like_any_other) {
   start_all();
   exit(worker1, {"exited with code 2", true});
