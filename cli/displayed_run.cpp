@@ -49,6 +49,11 @@ public:
     display_->summary(report, path);
   }
 
+  void superseded(const std::string& why) override {
+    complain(fmt::format("{}; this one ends, and what runs on other hosts goes on", why));
+    std::_Exit(static_cast<int>(job::exit_code::job_failed));
+  }
+
   std::optional<runtime::stop_wish> asked_to_stop() override {
     const auto signal = signals_.next();
     if (!signal) {

@@ -29,7 +29,8 @@ verb_end run_resumed(const runtime::resumption& resumed, const std::optional<run
                         .is_same_job = resumed.is_same_job,
                         .copies_may_wait = resumed.replicas && resumed.replicas->is_auto,
                         .change = resumed.change,
-                        .gathers = resumed.gathers},
+                        .gathers = resumed.gathers,
+                        .home = resumed.home},
                        how, signals);
 }
 

@@ -84,7 +84,8 @@ verb_end begin(const train_options& options, const std::optional<runtime::hosts_
                        {.run_dir = run->folder.path(),
                         .hosts = hosts,
                         .copies_may_wait = run->replicas && run->replicas->is_auto,
-                        .is_new = true},
+                        .is_new = true,
+                        .home = run->home},
                        how, signals);
 }
 

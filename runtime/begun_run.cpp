@@ -4,6 +4,7 @@
 #include "job/choices.hpp"
 #include "job/run_layout.hpp"
 #include "runtime/changed_spec.hpp"
+#include "runtime/root_home.hpp"
 #include "runtime/run_record.hpp"
 #include "runtime/trained_with.hpp"
 
@@ -64,13 +65,34 @@ result<void> check_hosts(const run_folder& folder, const records::RunRecord& rec
                   folder.path().string(), tell_hosts(record), base::shell_word(folder.path().string())));
 }
 
+/// R40: a run of this job whose roots keep in an etcd what its folder had. Makes the folder, with
+/// the record alone: prepare_resumption() brings the rest, once this process is the root.
+result<std::optional<begun_run>> find_in_etcd(const spec::JobSpec& asked, const std::filesystem::path& place,
+                                              bool has_hosts) {
+  const auto& journal = asked.cluster().journal();
+  if (!has_hosts || !journal.has_etcd() || journal.etcd().prefix() == "auto") return std::nullopt;
+  const auto record = root_home::peek(asked);
+  if (!record) return tl::unexpected(record.error());
+  if (!*record) return std::nullopt;
+  auto changes = take_changes(**record, asked, journal.etcd().prefix());
+  if (!changes) return tl::unexpected(changes.error());
+  std::error_code why;
+  std::filesystem::create_directories(place / run_layout::logs, why);
+  if (why)
+    return fail(error_code::bad_usage,
+                fmt::format("cannot create the run folder '{}': {}; choose another with --run-dir",
+                            place.string(), why.message()));
+  if (auto written = write_record(place, **record); !written) return tl::unexpected(written.error());
+  return begun_run{place, std::move(*changes), {}};
+}
+
 } // namespace
 
 result<std::optional<begun_run>> find_begun_run(const spec::JobSpec& asked, const std::string& wanted,
                                                 bool has_hosts) {
   if (auto keeps = check_keeps_something(asked); !keeps) return tl::unexpected(keeps.error());
   const auto place = place_for_run(wanted, asked);
-  if (holds_at_most_a_beginning(place)) return std::nullopt;
+  if (holds_at_most_a_beginning(place)) return find_in_etcd(asked, place, has_hosts);
   std::error_code ignored;
   if (!std::filesystem::exists(place / run_layout::record, ignored))
     return fail(

@@ -22,7 +22,8 @@ struct begun_run {
 };
 
 /// Looks into the folder `wanted` (default: runs/<name of the job>) for a run of the job `asked`,
-/// which is the job file with its overrides. Changes nothing.
+/// which is the job file with its overrides; where it has none, and its journal is in an etcd,
+/// there (R40). Changes nothing, but makes the folder of a run that is only there.
 /// @param has_hosts the job is to run on several hosts
 /// @returns nothing when there is no run, or one that was killed while it began; bad_usage, naming
 /// what differs and the way out, for the run of another job, one that a process uses, one that had

@@ -100,6 +100,8 @@ result<void> host_bundles::change_locked(const std::function<void(records::RunRe
   auto record = common_.record();
   change(record);
   if (auto written = write_record(from_.job->run_dir, record); !written) return written;
+  if (const auto& home = from_.secrets->home())
+    if (auto kept = home->keep_record(record); !kept) return kept;
   *common_.mutable_record() = std::move(record);
   return {};
 }

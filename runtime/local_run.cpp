@@ -106,10 +106,17 @@ result<void> carry_out_change(const launcher_choice& chosen, const local_run_opt
     if (!record) return tl::unexpected(record.error());
     DLRUN_CHECK(record->has_value(), "a run that goes on has a record");
     change.of_record(**record);
-    return write_record(options.run_dir, **record);
+    if (auto written = write_record(options.run_dir, **record); !written || !options.home) return written;
+    if (auto told = is_same ? result<void>{} : options.home->forget_secrets(); !told) return told;
+    return options.home->keep_record(**record);
   };
   if (auto changed = change_record(); !changed) return changed;
   return change.of_files();
+}
+
+/// Why another process is the root now.
+std::optional<std::string> superseded(const local_run_options& options) {
+  return options.home ? options.home->lost() : std::nullopt;
 }
 
 result<void> stopped() { return fail(error_code::interrupted, "stopped by 'dlrun stop'"); }
@@ -135,6 +142,7 @@ open_run(const launcher_choice& chosen, const protocol::agent_actor& agent, cons
     auto there = chosen.hosts->wait_until_there(observer, [&]() -> result<void> {
       common::post(agent, [launcher = chosen.hosts->launcher()] { launcher->tick(); });
       if (how.before->is_stopped()) return stopped();
+      if (auto why = superseded(options)) return fail(error_code::in_use, *std::move(why));
       return {};
     });
     if (!there) return tl::unexpected(there.error());
@@ -234,10 +242,25 @@ void tell_resumed(const std::optional<hosts_plan>& hosts, const protocol::agent_
   caf::anon_send(agent, std::move(event));
 }
 
+/// By what this process is the root.
+struct own_hold {
+  folder_watch folder;
+  std::shared_ptr<root_home> home;
+};
+
+/// Why it is not the root any more; "" while it is. Of one that another root follows most observers
+/// end the process at once: hosts are told nothing.
+std::string why_lost(const own_hold& hold, run_observer& observer) {
+  auto why = hold.folder.lost();
+  if (!why.empty() || !hold.home) return why;
+  if (auto taken = hold.home->lost()) observer.superseded(why = *std::move(taken));
+  return why;
+}
+
 /// Follows the run until it has ended. @returns how.
 protocol::job_ended watch(const launcher_choice& chosen, agent::run_board& board, run_observer& observer,
                           observability::run_publisher& publisher, const protocol::agent_actor& agent,
-                          const folder_watch& folder) {
+                          const own_hold& hold) {
   bool stopping = false;
   bool is_lost = false;
   for (;;) {
@@ -247,13 +270,14 @@ protocol::job_ended watch(const launcher_choice& chosen, agent::run_board& board
     publisher.update(board.snapshot(), events, common::now());
     if (ended) return *ended;
     observer.update(board.snapshot(), common::now());
-    if (const auto why = is_lost ? "" : folder.lost(); !why.empty()) {
+    if (const auto why = is_lost ? "" : why_lost(hold, observer); !why.empty()) {
       is_lost = true;
       caf::anon_send(agent, protocol::stop_job{protocol::job_outcome::failed, why, error_code::system, true});
     }
     const auto wish = observer.asked_to_stop();
     if (wish && wish->end_now) {
       if (!wish->leaves_hosts) dismiss_now(chosen, agent);
+      if (hold.home) hold.home->give_up();
       wish->end_now();
     }
     if (!wish || std::exchange(stopping, true)) continue;
@@ -291,7 +315,7 @@ protocol::fence fence_of(incarnation coordinator) { return {coordinator, base::r
 /// Null of a run on this host alone.
 result<std::shared_ptr<root_secrets>> take_secrets(const local_run_options& options) {
   if (!options.hosts) return nullptr;
-  auto taken = root_secrets::take(options.run_dir);
+  auto taken = root_secrets::take(options.run_dir, options.home);
   if (!taken) return tl::unexpected(taken.error());
   return std::make_shared<root_secrets>(std::move(*taken));
 }
@@ -323,6 +347,8 @@ ended_run conclude(const launcher_choice& chosen, const protocol::agent_actor& a
   const bool waits = are_to_wait(options, ended, made.lacking);
   release(chosen, agent, waits);
   if (!waits && !is_lost) root_secrets::forget(options.run_dir);
+  if (!waits && !is_lost && options.home)
+    static_cast<void>(options.home->forget_secrets()); // nobody uses them
   return made;
 }
 
@@ -337,10 +363,10 @@ struct own_sight {
 ended_run follow(const launcher_choice& chosen, const protocol::agent_actor& agent,
                  const local_run_options& options, const own_sight& seen, run_observer& observer,
                  observability::run_publisher& publisher) {
-  const folder_watch folder{options.run_dir};
-  const auto ended = watch(chosen, seen.board, observer, publisher, agent, folder);
+  const own_hold hold{folder_watch{options.run_dir}, options.home};
+  const auto ended = watch(chosen, seen.board, observer, publisher, agent, hold);
   const auto path = options.run_dir / run_layout::report;
-  auto made = conclude(chosen, agent, options, ended, folder.lost(),
+  auto made = conclude(chosen, agent, options, ended, hold.folder.lost(),
                        [&] { return final_report(seen.job, ended, seen.board.snapshot(), path, seen.log); });
   publisher.finish(made.report);
   std::error_code ignored;

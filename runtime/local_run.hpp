@@ -4,10 +4,12 @@
 #include "actors/agent/last_stores.hpp"
 #include "runtime/hosts_plan.hpp"
 #include "runtime/prepared_job.hpp"
+#include "runtime/root_home.hpp"
 #include "runtime/run_observer.hpp"
 #include "runtime/run_record.hpp"
 
 #include <dlrun/report.hpp>
+#include <memory>
 #include <optional>
 
 namespace dlrun::runtime {
@@ -31,6 +33,9 @@ struct local_run_options {
   bool is_new = false;
   /// R38: the job is complete, and its stores are to be brought from `hosts`. Nothing is trained.
   std::optional<agent::last_stores> gathers{};
+  /// R40: what makes this process the root, beside the lock of the folder. Null where its journal
+  /// is in no etcd.
+  std::shared_ptr<root_home> home{};
 };
 
 /// Runs a job: starts the roles, answers `dlrun status`, `dlrun stop` and others, and waits for the

@@ -36,6 +36,9 @@ result<void> fill(new_run& run, prepared_job& job, const beginning& how) {
   const auto replicas = choose_replicas(job, hosts_at_least(how.hosts));
   record.set_replicas(replicas.replicas);
   if (auto written = write_record(run.folder.path(), record); !written) return written;
+  auto home = root_home::begin(job.spec, run.folder.path(), how.hosts, record);
+  if (!home) return tl::unexpected(home.error());
+  run.home = std::move(*home);
   if (auto begun = begin_journal(job.spec, record.run()); !begun) return begun;
   set_replicas(replicas, job);
   if (how.hosts) run.replicas = replicas;

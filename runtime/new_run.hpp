@@ -5,8 +5,10 @@
 #include "runtime/durability_choice.hpp"
 #include "runtime/hosts_plan.hpp"
 #include "runtime/replicas_choice.hpp"
+#include "runtime/root_home.hpp"
 
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 
@@ -17,6 +19,7 @@ struct new_run {
   std::optional<device_choice> device;         ///< of `cluster.device: auto`: what it became
   std::optional<durability_choice> durability; ///< of `durability.log: auto`: what it became
   std::optional<replicas_choice> replicas;     ///< of a job of several hosts
+  std::shared_ptr<root_home> home{};           ///< of one whose journal is in an etcd; for local_run_options
 };
 
 /// How a run is begun.

@@ -286,6 +286,19 @@ result<void> check_completed(const run_folder& folder, const trained_with& past,
                                                   : "--set"));
 }
 
+/// Nothing else says which version a store of a completed run must have.
+result<void> check_has_report(const resumption& made, const trained_with& past) {
+  std::error_code ignored;
+  const bool is_restored = made.home && made.home->is_restored();
+  if (!is_restored || std::filesystem::exists(made.folder.path() / run_layout::report, ignored)) return {};
+  return fail(
+      error_code::bad_usage,
+      fmt::format("the run was trained to its end, and its run folder with the report is lost: copy "
+                  "report.json into '{}' from where it was, or take the stores of its PS shards from the "
+                  "hosts that had them: {}",
+                  made.folder.path().string(), tell_hosts(*past.record)));
+}
+
 /// Where the report goes; a link to it stays one. @returns bad_usage when nothing can be replaced
 /// there.
 result<std::filesystem::path> place_of_report(const std::filesystem::path& folder) {
@@ -348,6 +361,19 @@ result<common::journal_place> journal_of(const trained_with& trained, const run_
   return common::journal_place_of(*wanted, folder.path());
 }
 
+/// R40: this process is the root from here on, and the folder has what the last root has kept. Null
+/// where roots of the run keep nothing elsewhere.
+result<std::shared_ptr<root_home>> become_root(const trained_with& trained, const run_folder& folder,
+                                               const resume_options& options,
+                                               const std::optional<hosts_plan>& hosts) {
+  if (!trained.record || !trained.revisions.back().cluster().journal().has_etcd()) return nullptr;
+  const auto wanted = wanted_spec(trained, folder, options);
+  if (!wanted) return tl::unexpected(wanted.error());
+  const auto is_kept = hosts ? result<bool>{true} : root_home::exists(*wanted);
+  if (!is_kept) return tl::unexpected(is_kept.error());
+  return *is_kept ? root_home::take_over(*wanted, folder.path(), hosts) : nullptr;
+}
+
 } // namespace
 
 result<resumption> prepare_resumption(const std::filesystem::path& directory, const resume_options& options,
@@ -355,24 +381,30 @@ result<resumption> prepare_resumption(const std::filesystem::path& directory, co
                                       const std::optional<spec::JobSpec>& asked, const spec_check& check) {
   auto folder = run_folder::open(directory.string());
   if (!folder) return tl::unexpected(folder.error());
-  const auto trained = read_trained_with(*folder);
+  auto trained = read_trained_with(*folder);
   if (!trained) return tl::unexpected(trained.error());
   const auto journal = journal_of(*trained, *folder, options);
   if (!journal) return tl::unexpected(journal.error());
   if (trained->record)
     if (auto own = check_journal_is_of(*journal, trained->record->run()); !own)
       return tl::unexpected(own.error());
+  auto home = become_root(*trained, *folder, options, hosts);
+  if (!home) return tl::unexpected(home.error());
+  if (*home && (*home)->is_restored()) trained = read_trained_with(*folder);
+  if (!trained) return tl::unexpected(trained.error());
   // Roles of a root that was killed just now are ending; theirs is the journal until they have.
   const auto past = common::try_patiently(patience_with_the_dying, {},
                                           [&] { return coordinator::read_past_run(*journal); });
   if (!past) return tl::unexpected(past.error());
   resumption made{std::move(*folder), std::nullopt, next_coordinator(*past, *journal), {}};
+  made.home = std::move(*home);
   wish wanted{options, hosts, asked, check};
   if (auto known = check_recorded(*trained, made.folder, options); !known && !past->completed)
     return tl::unexpected(known.error());
   if (auto unedited = check_unedited(*trained, made.folder, options); !unedited)
     return tl::unexpected(unedited.error());
   if (past->completed) {
+    if (auto there = check_has_report(made, *trained); !there) return tl::unexpected(there.error());
     if (auto fine = check_completed(made.folder, *trained, options); !fine)
       return tl::unexpected(fine.error());
     if (auto done = add_gathering(*trained, *past, wanted, made); !done) return tl::unexpected(done.error());

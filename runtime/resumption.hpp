@@ -5,11 +5,13 @@
 #include "runtime/hosts_plan.hpp"
 #include "runtime/prepared_job.hpp"
 #include "runtime/replicas_choice.hpp"
+#include "runtime/root_home.hpp"
 #include "runtime/run_folder.hpp"
 #include "runtime/run_record.hpp"
 
 #include <dlrun/training.hpp>
 #include <functional>
+#include <memory>
 #include <optional>
 
 namespace dlrun::runtime {
@@ -32,6 +34,8 @@ struct resumption {
   std::optional<agent::last_stores> gathers{};
   /// Then: what is missing, and the way out; "" when nothing is.
   std::string missing{};
+  /// For local_run_options; null where the journal of the run is in no etcd.
+  std::shared_ptr<root_home> home{};
 };
 
 /// @returns why a job cannot be run.

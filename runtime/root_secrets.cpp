@@ -37,6 +37,18 @@ tl::unexpected<error> fail_secrets(const std::filesystem::path& file, const std:
                   file.string(), why));
 }
 
+result<void> write_file(const std::filesystem::path& file, const std::string& bytes) {
+  // A file that is replaced lends its permissions.
+  const base::unique_fd made{::open(file.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, owners)};
+  if (!made || ::fchmod(made.get(), owners) != 0) {
+    const int code = errno;
+    auto failed = base::fail_errno(fmt::format("cannot write {}", file.string()), code);
+    if (base::is_disk_full(code)) failed.value().code = error_code::disk_full;
+    return failed;
+  }
+  return base::write_file_atomically(file, bytes);
+}
+
 bool is_whole(const records::RootSecrets& kept) {
   return !kept.job().empty() && transport::run_token::from_bytes(kept.run_token()) &&
          kept.beat_key().size() == std::tuple_size_v<base::hmac_key> && kept.roots() > 0 &&
@@ -90,17 +102,24 @@ std::uint16_t port_in(std::string_view address) {
 
 } // namespace
 
-result<root_secrets> root_secrets::take(const std::filesystem::path& run_dir) {
+result<root_secrets> root_secrets::take(const std::filesystem::path& run_dir,
+                                        std::shared_ptr<root_home> home) {
   const auto file = run_dir / run_layout::secrets;
   auto kept = read_secrets(file);
   if (!kept) return tl::unexpected(kept.error());
-  if (!*kept) {
+  const bool are_found = kept->has_value();
+  if (!are_found) {
     auto made = new_secrets();
     if (!made) return tl::unexpected(made.error());
     *kept = std::move(*made);
   }
-  (*kept)->set_roots((*kept)->roots() + 1);
-  return root_secrets{file, std::move(**kept)};
+  const auto next = (*kept)->roots() + 1;
+  (*kept)->set_roots(home ? std::max(next, static_cast<std::uint32_t>(home->number())) : next);
+  return root_secrets{file, std::move(**kept), are_found, std::move(home)};
+}
+
+result<void> root_secrets::restore(const std::filesystem::path& run_dir, const std::string& bytes) {
+  return write_file(run_dir / run_layout::secrets, bytes);
 }
 
 void root_secrets::forget(const std::filesystem::path& run_dir) {
@@ -119,7 +138,7 @@ result<void> root_secrets::job_changes(const std::filesystem::path& run_dir) {
   if (!kept) return tl::unexpected(kept.error());
   if (!*kept) return {};
   (*kept)->clear_ran_same_job();
-  return root_secrets{file, std::move(**kept)}.write();
+  return root_secrets{file, std::move(**kept), true, nullptr}.write();
 }
 
 void root_secrets::note_root(std::uint64_t process, bool is_same_job) {
@@ -183,16 +202,11 @@ std::vector<records::EnrolledHost> root_secrets::enrolled() const {
   return {kept_.enrolled().begin(), kept_.enrolled().end()};
 }
 
+/// First here, so that the folder of the last root lacks nothing of what is kept elsewhere.
 result<void> root_secrets::write() const {
-  // A file that is replaced lends its permissions.
-  const base::unique_fd made{::open(file_.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, owners)};
-  if (!made || ::fchmod(made.get(), owners) != 0) {
-    const int code = errno;
-    auto failed = base::fail_errno(fmt::format("cannot write {}", file_.string()), code);
-    if (base::is_disk_full(code)) failed.value().code = error_code::disk_full;
-    return failed;
-  }
-  return base::write_file_atomically(file_, digested(secrets_head, kept_));
+  const auto bytes = digested(secrets_head, kept_);
+  if (auto written = write_file(file_, bytes); !written || !home_) return written;
+  return home_->keep_secrets(bytes);
 }
 
 } // namespace dlrun::runtime

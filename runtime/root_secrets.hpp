@@ -6,6 +6,7 @@
 #include "proto/root_secrets.pb.h"
 #include "runtime/job_identity.hpp"
 #include "runtime/root_beats.hpp"
+#include "runtime/root_home.hpp"
 
 #include <cstdint>
 #include <filesystem>
@@ -23,9 +24,14 @@ class root_secrets {
 public:
   /// Takes the secrets that an earlier root of the run left, else makes new ones. @returns
   /// bad_usage, naming the file and the way out, when the file cannot be used; system.
-  static result<root_secrets> take(const std::filesystem::path& run_dir);
+  /// @param home where they are kept beside the file; may be null
+  static result<root_secrets> take(const std::filesystem::path& run_dir,
+                                   std::shared_ptr<root_home> home = {});
   /// Removes the file, if there is one: the run has ended in order, and no root comes back.
   static void forget(const std::filesystem::path& run_dir);
+
+  /// Writes the file as it was kept elsewhere. @returns as keep()
+  static result<void> restore(const std::filesystem::path& run_dir, const std::string& bytes);
 
   /// Whether a root that did not come to its end has left secrets. They may be unusable.
   static bool are_left(const std::filesystem::path& run_dir);
@@ -44,7 +50,9 @@ public:
   std::set<std::uint64_t> roots_of_same_job() const;
 
   /// Whether an earlier root left these secrets.
-  bool are_found() const { return kept_.roots() > 1; }
+  bool are_found() const { return found_; }
+  /// Where they, and the record, are kept beside the run folder; null where nowhere.
+  const std::shared_ptr<root_home>& home() const { return home_; }
   transport::run_token token() const;
   /// @param lifetime of the certificates that it issues
   result<std::shared_ptr<job_identity>> identity(std::chrono::seconds lifetime) const;
@@ -65,13 +73,18 @@ public:
   std::vector<records::EnrolledHost> enrolled() const;
 
 private:
-  root_secrets(std::filesystem::path file, records::RootSecrets kept)
+  root_secrets(std::filesystem::path file, records::RootSecrets kept, bool found,
+               std::shared_ptr<root_home> home)
       : file_{std::move(file)}
-      , kept_{std::move(kept)} {}
+      , kept_{std::move(kept)}
+      , found_{found}
+      , home_{std::move(home)} {}
   result<void> write() const;
 
   std::filesystem::path file_;
   records::RootSecrets kept_;
+  bool found_;
+  std::shared_ptr<root_home> home_;
 };
 
 } // namespace dlrun::runtime

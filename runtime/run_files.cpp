@@ -21,7 +21,8 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::array file_names{run_layout::record, run_layout::lock,    run_layout::events,
-                                run_layout::report, run_layout::secrets, run_layout::agent};
+                                run_layout::report, run_layout::secrets, run_layout::agent,
+                                root_number_file};
 constexpr std::array folder_names{run_layout::logs, run_layout::journal};
 
 /// spec.yaml, spec.1.yaml, ...

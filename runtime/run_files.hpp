@@ -6,6 +6,9 @@
 
 namespace dlrun::runtime {
 
+/// Of the root that used the folder last, where roots keep a register (root_home).
+inline constexpr auto root_number_file = "root.number";
+
 /// Whether each of them that is there, logs included, is a regular file or leads to one. Whoever
 /// opened another one might wait for ever. @returns bad_usage naming the first that is none, and
 /// the way out.

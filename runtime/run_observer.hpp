@@ -45,6 +45,9 @@ public:
   /// Asked after each update, and while the hosts of the run are waited for. @returns nothing to go
   /// on.
   virtual std::optional<stop_wish> asked_to_stop() { return std::nullopt; }
+  /// Another process has become the root of the run (R40). One that returns lets this one end the
+  /// run as failed.
+  virtual void superseded(const std::string& /*why*/) {}
   /// The end. `report_path`: where the report is; "" if it could not be written.
   virtual void summary(const dlrun::report& report, const std::string& report_path) = 0;
 };

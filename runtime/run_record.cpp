@@ -69,6 +69,16 @@ records::RunRecord make_record(const prepared_job& job) {
   return record;
 }
 
+std::string bytes_of(const records::RunRecord& record) { return digested(head, record); }
+
+std::optional<records::RunRecord> record_of(const std::string& bytes) {
+  records::RunRecord record;
+  if (!parse_digested(head, bytes, record) || record.revisions().empty()) return std::nullopt;
+  for (auto& spec : *record.mutable_revisions()) job::fill_defaults(spec, spec.name());
+  if (record.has_asked()) job::fill_defaults(*record.mutable_asked(), record.asked().name());
+  return record;
+}
+
 result<std::optional<records::RunRecord>> read_record(const std::filesystem::path& run_dir) {
   const auto file = run_dir / run_layout::record;
   std::error_code why;
@@ -77,16 +87,14 @@ result<std::optional<records::RunRecord>> read_record(const std::filesystem::pat
   std::ifstream stream(file, std::ios::binary);
   const std::string bytes{std::istreambuf_iterator<char>{stream}, {}};
   if (!stream) return fail(error_code::bad_usage, fmt::format("cannot read '{}'", file.string()));
-  records::RunRecord record;
-  if (!parse_digested(head, bytes, record) || record.revisions().empty())
+  auto record = record_of(bytes);
+  if (!record)
     return fail(
         error_code::bad_usage,
         fmt::format("'{}' is not what dlrun wrote (an edited or damaged file, or one of a later version): "
                     "restore it from a copy; without one, remove it: 'dlrun resume {} --unrecorded' then "
                     "goes on with spec.yaml and the data as they are",
                     file.string(), base::shell_word(run_dir.string())));
-  for (auto& spec : *record.mutable_revisions()) job::fill_defaults(spec, spec.name());
-  if (record.has_asked()) job::fill_defaults(*record.mutable_asked(), record.asked().name());
   return record;
 }
 
@@ -109,7 +117,7 @@ std::string resume_command(const std::filesystem::path& run_dir) {
 }
 
 result<void> write_record(const std::filesystem::path& run_dir, const records::RunRecord& record) {
-  return base::write_file_atomically(run_dir / run_layout::record, digested(head, record));
+  return base::write_file_atomically(run_dir / run_layout::record, bytes_of(record));
 }
 
 result<void> check_same_inputs(const records::RunRecord& record, const prepared_job& job) {

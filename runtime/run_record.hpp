@@ -15,6 +15,11 @@ namespace dlrun::runtime {
 /// while it was decoded.
 records::RunRecord make_record(const prepared_job& job);
 
+/// The bytes of a record, as a file and an etcd have them.
+std::string bytes_of(const records::RunRecord& record);
+/// A record of such bytes; nothing when they are not what bytes_of() made.
+std::optional<records::RunRecord> record_of(const std::string& bytes);
+
 /// The record in a run's folder; nothing where there is none, as in those of dlrun 0.1. Keys that
 /// are newer than it have their defaults. @returns bad_usage, naming the file and the way out, when
 /// it cannot be read or is not what was written.

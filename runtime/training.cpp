@@ -89,7 +89,8 @@ public:
                                          .hosts = {},
                                          .is_same_job = is_same_job_,
                                          .change = change_,
-                                         .is_new = is_new_},
+                                         .is_new = is_new_,
+                                         .home = std::move(home_)},
                                         *this);
       folder_.reset(); // others may use it now
       finished_.set_value(std::move(ended));
@@ -99,8 +100,10 @@ public:
   /// Before begin(): the folder was made for this training.
   void folder_is_new() { is_new_ = true; }
   /// Before begin(): the run goes on, and is changed to this.
-  void is_changed(std::optional<runtime::run_change> change, bool is_same_job) {
+  void goes_on(std::optional<runtime::run_change> change, bool is_same_job,
+               std::shared_ptr<runtime::root_home> home) {
     change_ = std::move(change);
+    home_ = std::move(home);
     is_same_job_ = is_same_job;
   }
 
@@ -201,6 +204,7 @@ private:
   bool is_new_ = false;
   std::optional<runtime::run_change> change_;
   bool is_same_job_ = false;
+  std::shared_ptr<runtime::root_home> home_;
   const protocol::time_point started_ = common::now();
   std::vector<training_event> first_; ///< told before all others
   mutable std::mutex mutex_;
@@ -259,7 +263,7 @@ result<training> training::resume(const std::filesystem::path& run_dir, const re
     if (resumed->replicas && resumed->replicas->is_auto)
       made->first_event("replicas", fmt::format("durability.replicas: auto is {}: {}",
                                                 resumed->replicas->replicas, resumed->replicas->reason));
-    made->is_changed(std::move(resumed->change), resumed->is_same_job);
+    made->goes_on(std::move(resumed->change), resumed->is_same_job, std::move(resumed->home));
     if (!resumed->left_behind.empty()) made->first_event("store-missing", resumed->left_behind);
     made->begin();
     return training{std::move(made)};

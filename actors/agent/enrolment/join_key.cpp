@@ -41,11 +41,13 @@ result<join_key> join_key::parse(std::string_view text) {
   return join_key{security::secret_text{std::move(bytes)}};
 }
 
+base::hmac_key join_key::derived(std::string_view purpose) const {
+  return base::hmac_sha256(std::as_bytes(std::span{bytes_.reveal()}),
+                           std::as_bytes(std::span{purpose.data(), purpose.size()}));
+}
+
 base::hmac_key join_key::proof(side who, const security::channel_binding& session) const {
-  const auto label = label_of(who);
-  const auto of_side = base::hmac_sha256(std::as_bytes(std::span{bytes_.reveal()}),
-                                         std::as_bytes(std::span{label.data(), label.size()}));
-  return base::hmac_sha256(of_side, session);
+  return base::hmac_sha256(derived(label_of(who)), session);
 }
 
 bool join_key::is_proof(std::string_view shown, side who, const security::channel_binding& session) const {

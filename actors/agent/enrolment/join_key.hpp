@@ -26,6 +26,8 @@ public:
   base::hmac_key proof(side who, const security::channel_binding& session) const;
   /// Was `shown` made by who has the key? Compared in constant time.
   bool is_proof(std::string_view shown, side who, const security::channel_binding& session) const;
+  /// A key for one other purpose, which tells nothing of this one. None begins "dlrun enrolment".
+  base::hmac_key derived(std::string_view purpose) const;
 
 private:
   explicit join_key(security::secret_text bytes)
