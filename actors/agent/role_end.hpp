@@ -23,8 +23,8 @@ struct role_end {
   /// Another start of it would end in the same way: a library of its program is missing, an
   /// argument is wrong.
   bool is_lasting = false;
-  /// It ended by itself, with an exit code or, as an actor of this process, with a reason. False: it
-  /// was killed, or lost with its host.
+  /// It ended by itself, with an exit code or, as an actor of this process, with a reason. False:
+  /// it was killed, or lost with its host.
   bool exited = false;
   /// The slot that a worker was at, if its end was its own doing in the middle of it (R18).
   std::optional<protocol::slot_progress> slot{};

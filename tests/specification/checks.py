@@ -8,6 +8,7 @@ class checks:
     def __init__(self, simulation):
         self.simulation = simulation
         self.promises = {shard: (0, 0) for shard in range(simulation.job.shards)}  # newest (timeline, D) that a primary has said
+        self.promised_by = {}  # PS shard -> the start that said it
         self.said = {}  # identity -> (timeline, versions) that the store has acknowledged
         self.unclean = set()  # PS shards that began from less than what was committed: no host that held it was in reach (R30)
         self.history = {}  # of all timelines there ever were, also those of a journal that is lost
@@ -84,6 +85,14 @@ class checks:
         if steps and not set(range(min(steps), said.end + 1)) <= said.restorable:
             raise violation(f"R24: a counted copy of shard {shard} is sent records from {min(steps)} on, which it cannot append")
 
+    def many_kept(self, known):
+        """R10: more than B + 2 steps only where snapshots alone are durable, or after a shard came back with less, or does not know yet
+        what its copies have."""
+        came_back = any(incarnation > self.promised_by.get(shard, 0) and committed < self.promises[shard][1]
+                        for shard, (incarnation, _, committed) in known.items())
+        if not (self.simulation.snapshots_only or self.something_lost() or came_back):
+            raise violation("I5: a worker holds more than B + 2 steps")
+
     def has_lost_data(self, shard, identity):
         exists = any(shard in host.stores and host.stores[shard].identity == identity for host in self.simulation.hosts)
         if exists and self.simulation.bug is None:
@@ -122,7 +131,7 @@ class checks:
         if (self.exempt(shard) or said <= self.promises[shard] or primary.store.identity not in self.in_sync(shard)
                 or primary.incarnation != self.simulation.journal.incarnations.get(primary.role)):
             return
-        self.promises[shard] = said
+        self.promises[shard], self.promised_by[shard] = said, primary.incarnation
         for kept in self.members():
             if kept.shard == shard:
                 self.holds(kept, "is in sync")

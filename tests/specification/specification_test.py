@@ -46,7 +46,8 @@ class a_seed(unittest.TestCase):
 
     def test_that_failed_once_is_clean(self):
         for seed, mode in ((25101, "undo"),  # a shard that applies a step of which nothing is left, far from the other
-                           (179001, "undo")):  # a journal lost when one copy has not heard of the newest timeline
+                           (179001, "undo"),  # a journal lost when one copy has not heard of the newest timeline
+                           (199966, "undo")):  # a worker that keeps much for a shard whose copies have not spoken yet
             problem, _ = run_seeds.run_seed(seed, mode)
             self.assertIsNone(problem, f"run_seeds.py --seed {seed} --seeds 1 --mode {mode} --trace")
 
