@@ -73,7 +73,7 @@ class finds(doctor):
         code, found = self.examine()
         self.assertEqual((code, set(found.values())), (WELL, {""}), self.said)
         checks = {check for host, check in found if host == "beta"}
-        self.assertLessEqual({"name", "start", "build", "address", "clock", "data", "folder", "disk", "memory", "files",
+        self.assertLessEqual({"name", "start", "build", "address", "clock", "data", "folder", "disk", "memory", "files", "processes",
                               "link to alpha", "link to gamma", "beats"}, checks)
 
     def test_a_name_that_is_loopback(self):
