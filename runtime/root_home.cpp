@@ -205,7 +205,9 @@ result<std::shared_ptr<root_home>> root_home::take_over(const spec::JobSpec& spe
   const auto ended = last_root_of(run_dir);
   const auto found = home.wait_until_free(ended);
   if (!found) return tl::unexpected(found.error());
-  home.restored_ = found->owner && !is_same_root(found->owner, ended);
+  // Older data was put back into the etcd, or it is another one: what the folder has is newer.
+  const bool is_behind = ended && (!found->owner || ended->term > found->owner->term);
+  home.restored_ = found->owner && !is_behind && !is_same_root(found->owner, ended);
   for (const auto& [key, value] : found->entries)
     if (key.starts_with(piece_prefix)) home.pieces_.insert(key.substr(std::string_view{piece_prefix}.size()));
   const auto last = std::max(found->owner ? found->owner->term.value : 0, ended ? ended->term.value : 0);
@@ -215,6 +217,8 @@ result<std::shared_ptr<root_home>> root_home::take_over(const spec::JobSpec& spe
   }
   if (home.restored_)
     if (auto done = home.restore(found->entries); !done) return tl::unexpected(done.error());
+  if (is_behind)
+    if (auto kept = home.keep_record_of_folder(); !kept) return tl::unexpected(kept.error());
   if (auto noted = home.note_number(); !noted) return tl::unexpected(noted.error());
   return std::shared_ptr<root_home>{std::move(*made)};
 }
@@ -294,6 +298,12 @@ result<void> root_home::keep_record(const records::RunRecord& record) {
   if (auto written = write(last); !written) return written;
   std::erase_if(pieces_, [&](const auto& name) { return !pieces.contains(name); });
   return {};
+}
+
+result<void> root_home::keep_record_of_folder() {
+  const auto record = read_record(run_dir_);
+  if (!record) return tl::unexpected(record.error());
+  return *record ? keep_record(**record) : result<void>{};
 }
 
 result<void> root_home::keep_secrets(const std::string& bytes) {

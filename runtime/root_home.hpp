@@ -39,7 +39,8 @@ public:
                                                   const std::optional<hosts_plan>& hosts,
                                                   const records::RunRecord& record);
   /// For a run that goes on in `run_dir`, whose lock this process holds. If its last root was
-  /// another folder's, run.record and root.secrets here become what that has kept. Waits up to 5 s
+  /// another folder's, run.record and root.secrets here become what that has kept; if older data
+  /// was put back into the etcd, the record of the folder is kept anew. Waits up to 5 s
   /// for a sign of life of an earlier root. @returns in_use, naming that root, when it lives;
   /// bad_usage when its secrets cannot be read with the key of `hosts`.
   static result<std::shared_ptr<root_home>> take_over(const spec::JobSpec& spec,
@@ -80,6 +81,7 @@ private:
   result<void> take(const std::optional<persistence::etcd_owner>& before, std::uint64_t number,
                     std::vector<persistence::journal_write> changes);
   result<void> note_number() const;
+  result<void> keep_record_of_folder();
   result<void> restore(const std::map<std::string, std::string>& entries);
   result<void> restore_secrets(const std::map<std::string, std::string>& entries);
   result<void> write(std::span<const persistence::journal_write> changes);

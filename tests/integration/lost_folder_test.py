@@ -54,6 +54,18 @@ class roots_in_an_etcd(lets_hosts_join):
         shutil.rmtree(job.run_dir)
         return found
 
+    def write_owner(self, text):
+        """What the root of the run compares."""
+        self.ask_etcd("put", key=f"{PREFIX}/root/owner", value=text)
+
+    def remove(self, *keys):
+        for key in keys:
+            self.ask_etcd("deleterange", key=f"{PREFIX}/root/entry/{key}")
+
+    def ask_etcd(self, what, **words):
+        question = {name: base64.b64encode(word.encode()).decode() for name, word in words.items()}
+        self.assertIsNotNone(self.etcd.ask(self.etcd.leader(), f"/v3/kv/{what}", question))
+
     def expect_same_end(self, job, spec):
         self.pauses.end()
         report = job.expect_complete(may_redo=True)
@@ -87,6 +99,26 @@ class goes_on(roots_in_an_etcd):
         self.expect_same_end(job, spec)
         self.assertEqual(len(job.events("roles-adopted")), 1)
 
+    def test_in_the_folder_that_is_there_when_older_data_was_put_back_into_the_etcd(self):
+        job, spec = self.begin()
+        found = set()
+        for step in (STEP, 2 * STEP):
+            with job.held_from_step(step, all_run) as status:
+                self.assertLessEqual(found, self.running(status), "roles of other hosts keep their processes")
+                found = self.running(status)
+                job.kill_root()
+            if step == 2 * STEP:  # which knows of the first root only, and not yet what hosts know it by
+                self.write_owner("dlrun-journal 2 term 1 taker 9f3c0a12b4d5e6f7 write 3")
+                self.remove("secrets", "record")
+            job.begin_own()
+        with job.held_from_step(3 * STEP, all_run) as status:
+            self.assertLessEqual(found, self.running(status))
+            found = self.lose_root(job, status)
+        job.begin_own()
+        status = job.wait_for(lambda now: now["step"] > 3 * STEP and all_run(now), "steps are done again")
+        self.assertLessEqual(found, self.running(status), "what the folder had is in the etcd again")
+        self.expect_same_end(job, spec)
+
 
 class does_not_go_on(roots_in_an_etcd):
     def beside(self, job, *options):
@@ -99,12 +131,6 @@ class does_not_go_on(roots_in_an_etcd):
     def setUp(self):
         super().setUp()
         self.other = self.bench.folder / "other"
-
-    def write_owner(self, text):
-        """What the root of the run compares."""
-        words = {"key": f"{PREFIX}/root/owner", "value": text}
-        question = {name: base64.b64encode(word.encode()).decode() for name, word in words.items()}
-        self.assertIsNotNone(self.etcd.ask(self.etcd.leader(), "/v3/kv/put", question))
 
     def test_beside_a_root_that_lives_and_one_that_was_followed_ends(self):
         job, spec = self.begin()
