@@ -83,11 +83,10 @@ struct root_place {
 
 tl::unexpected<error> no_run_in(const std::filesystem::path& run_dir) {
   std::error_code why;
-  if (std::filesystem::exists(run_dir, why) || why)
-    return fail(error_code::bad_usage,
-                fmt::format("'{}' is not the folder of a running job{}", run_dir.string(),
-                            why ? fmt::format(": {}", why.message()) : ""));
-  return fail(error_code::bad_usage, fmt::format("there is no '{}'", run_dir.string()));
+  std::string more;
+  if (!std::filesystem::exists(run_dir, why)) more = why ? ": " + why.message() : ": it does not exist";
+  return fail(error_code::bad_usage,
+              fmt::format("'{}' is not the folder of a running job{}", run_dir.string(), more));
 }
 
 result<root_place> read_place(const std::filesystem::path& run_dir) {

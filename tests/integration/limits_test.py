@@ -112,7 +112,7 @@ class places_that_are_none(shell_case):
 
     def test_what_is_not_there_is_not_called_a_folder_without_a_job(self):
         for verb in ("status", "stop"):
-            self.expect_said(f"$DLRUN {verb} nowhere", "there is no 'nowhere'")
+            self.expect_said(f"$DLRUN {verb} nowhere", "'nowhere' is not the folder of a running job: it does not exist")
         self.expect_said("$DLRUN status .", "is not the folder of a running job")
 
     def test_lines_that_end_with_a_carriage_return_alone_are_told(self):
