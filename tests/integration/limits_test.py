@@ -110,7 +110,7 @@ class places_that_are_none(shell_case):
         for verb in ("status", "stop", "resume", "export"):
             self.expect_said(f"$DLRUN {verb} loop", "Too many levels of symbolic links")
 
-    def test_what_is_not_there_is_not_called_a_folder_without_a_job(self):
+    def test_a_folder_that_is_not_there_is_told_as_such(self):
         for verb in ("status", "stop"):
             self.expect_said(f"$DLRUN {verb} nowhere", "'nowhere' is not the folder of a running job: it does not exist")
         self.expect_said("$DLRUN status .", "is not the folder of a running job")
