@@ -13,19 +13,12 @@ namespace {
 
 /// Of those that take the term at the same time one wins each round.
 constexpr int rounds_max = 100;
-constexpr std::string_view owner_name = "owner";
-constexpr std::string_view entries_name = "entry/";
 
 tl::unexpected<error> not_a_journal(const std::string& prefix, const std::string& owner) {
   return fail(error_code::bad_usage,
               fmt::format("what etcd has under {}/ is no journal of a run that this dlrun can read (owner: "
                           "\"{}\"): name another cluster.journal.etcd.prefix",
                           prefix, base::printable(owner)));
-}
-
-std::string key_of_owner(const std::string& prefix) { return fmt::format("{}/{}", prefix, owner_name); }
-std::string key_of_entry(const std::string& prefix, const std::string& key) {
-  return fmt::format("{}/{}{}", prefix, entries_name, key);
 }
 
 /// Who has the journal, nobody yet where it is new, and its entries.

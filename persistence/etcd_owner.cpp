@@ -18,6 +18,11 @@ bool take_number(std::string_view& text, std::string_view word, int base, std::u
 
 } // namespace
 
+std::string key_of_owner(const std::string& prefix) { return prefix + "/owner"; }
+std::string key_of_entry(const std::string& prefix, const std::string& key) {
+  return fmt::format("{}/entry/{}", prefix, key);
+}
+
 std::string to_text(const etcd_owner& owner) {
   return fmt::format("dlrun-journal {} term {} taker {:x} write {}", owner.format, owner.term.value,
                      owner.taker, owner.write);

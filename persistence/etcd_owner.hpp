@@ -18,6 +18,10 @@ struct etcd_owner {
   bool operator==(const etcd_owner&) const = default;
 };
 
+/// Of a map below `prefix` that has an owner: where that is, and its entry `key`.
+std::string key_of_owner(const std::string& prefix);
+std::string key_of_entry(const std::string& prefix, const std::string& key);
+
 /// "dlrun-journal 2 term 7 taker 9f3c0a12b4d5e6f7 write 12".
 std::string to_text(const etcd_owner& owner);
 /// @returns nothing for any other text.

@@ -11,11 +11,6 @@ namespace {
 /// Who has it when its keys are gone.
 constexpr etcd_owner nobody{};
 
-std::string key_of_holder(const std::string& prefix) { return prefix + "/owner"; }
-std::string key_of_value(const std::string& prefix, const std::string& key) {
-  return fmt::format("{}/entry/{}", prefix, key);
-}
-
 tl::unexpected<error> not_a_register(const std::string& prefix, const std::string& owner) {
   return fail(
       error_code::bad_usage,
@@ -35,7 +30,7 @@ result<std::unique_ptr<etcd_register>> etcd_register::make(const etcd_place& pla
 
 result<etcd_register::sight> etcd_register::look(const std::string& keys) {
   const std::scoped_lock lock{mutex_};
-  const auto found = client_->read(key_of_holder(prefix_), key_of_value(prefix_, keys));
+  const auto found = client_->read(key_of_owner(prefix_), key_of_entry(prefix_, keys));
   if (!found) return tl::unexpected(found.error());
   sight seen{found->single ? etcd_owner_from(*found->single) : std::nullopt, {}};
   if (found->single && !seen.owner) return not_a_register(prefix_, *found->single);
@@ -48,10 +43,10 @@ result<std::optional<etcd_owner>> etcd_register::put(const std::optional<etcd_ow
                                                      const etcd_owner& after,
                                                      std::span<const journal_write> changes) {
   std::vector<journal_write> all(changes.begin(), changes.end());
-  for (auto& change : all) change.key = key_of_value(prefix_, change.key);
-  all.push_back({key_of_holder(prefix_), to_text(after)});
+  for (auto& change : all) change.key = key_of_entry(prefix_, change.key);
+  all.push_back({key_of_owner(prefix_), to_text(after)});
   const auto expected = before ? std::optional(to_text(*before)) : std::nullopt;
-  const auto done = client_->compare_and_write(key_of_holder(prefix_), expected, all);
+  const auto done = client_->compare_and_write(key_of_owner(prefix_), expected, all);
   if (!done) return tl::unexpected(done.error());
   if (done->is_equal) return std::nullopt;
   const auto found = done->found ? etcd_owner_from(*done->found) : nobody;

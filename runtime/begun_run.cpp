@@ -76,12 +76,7 @@ result<std::optional<begun_run>> find_in_etcd(const spec::JobSpec& asked, const 
   if (!*record) return std::nullopt;
   auto changes = take_changes(**record, asked, journal.etcd().prefix());
   if (!changes) return tl::unexpected(changes.error());
-  std::error_code why;
-  std::filesystem::create_directories(place / run_layout::logs, why);
-  if (why)
-    return fail(error_code::bad_usage,
-                fmt::format("cannot create the run folder '{}': {}; choose another with --run-dir",
-                            place.string(), why.message()));
+  if (auto made = run_folder::create_folders(place); !made) return tl::unexpected(made.error());
   if (auto written = write_record(place, **record); !written) return tl::unexpected(written.error());
   return begun_run{place, std::move(*changes), {}};
 }

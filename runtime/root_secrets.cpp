@@ -1,8 +1,8 @@
 #include "runtime/root_secrets.hpp"
 
+#include "actors/agent/file_failure.hpp"
 #include "base/atomic_file.hpp"
 #include "base/ipv4_address.hpp"
-#include "base/os_error.hpp"
 #include "base/random.hpp"
 #include "job/run_layout.hpp"
 #include "runtime/digested_message.hpp"
@@ -40,12 +40,7 @@ tl::unexpected<error> fail_secrets(const std::filesystem::path& file, const std:
 result<void> write_file(const std::filesystem::path& file, const std::string& bytes) {
   // A file that is replaced lends its permissions.
   const base::unique_fd made{::open(file.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, owners)};
-  if (!made || ::fchmod(made.get(), owners) != 0) {
-    const int code = errno;
-    auto failed = base::fail_errno(fmt::format("cannot write {}", file.string()), code);
-    if (base::is_disk_full(code)) failed.value().code = error_code::disk_full;
-    return failed;
-  }
+  if (!made || ::fchmod(made.get(), owners) != 0) return agent::fail_to("write", file);
   return base::write_file_atomically(file, bytes);
 }
 

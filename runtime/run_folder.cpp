@@ -196,6 +196,15 @@ bool holds_at_most_a_beginning(const std::filesystem::path& folder) {
   return !why;
 }
 
+result<void> run_folder::create_folders(const std::filesystem::path& path) {
+  std::error_code why;
+  if (!std::filesystem::create_directories(path / run_layout::logs, why) && why)
+    return fail(error_code::bad_usage,
+                fmt::format("cannot create the run folder '{}': {}; choose another with --run-dir",
+                            path.string(), why.message()));
+  return {};
+}
+
 result<run_folder> run_folder::create(const std::string& wanted, const spec::JobSpec& spec,
                                       torn_beginning torn) {
   std::error_code why;
@@ -211,10 +220,7 @@ result<run_folder> run_folder::create(const std::string& wanted, const spec::Job
     return fail(error_code::bad_usage,
                 fmt::format("the run folder '{}' exists and is not empty: {}choose another with --run-dir",
                             path.string(), holds_current_folder(path) ? "" : "remove it, or "));
-  if (!std::filesystem::create_directories(path / run_layout::logs, why) && why)
-    return fail(error_code::bad_usage,
-                fmt::format("cannot create the run folder '{}': {}; choose another with --run-dir",
-                            path.string(), why.message()));
+  if (auto made = create_folders(path); !made) return tl::unexpected(made.error());
   auto held = lock(path);
   if (!held) return tl::unexpected(held.error());
   if (is_torn && holds_at_most_a_beginning(path))

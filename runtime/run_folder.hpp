@@ -35,6 +35,9 @@ enum class torn_beginning : std::uint8_t { refused, removed };
 /// one.
 class run_folder {
 public:
+  /// The folder and that of its logs, where they are not there. @returns bad_usage when they cannot
+  /// be made.
+  static result<void> create_folders(const std::filesystem::path& path);
   /// Makes the folder (default: runs/<name of the job>) with the specification as used. @returns
   /// bad_usage when there is something in it already, or it cannot be made.
   static result<run_folder> create(const std::string& wanted, const spec::JobSpec& spec,
