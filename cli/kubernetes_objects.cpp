@@ -68,7 +68,7 @@ std::string as_argument(std::string text) {
 // ---- what the pods read
 
 std::string list_of_hosts(const pods_wish& of) {
-  const object control{{"name", "control"}, {"address", "self"}, {"cpus", of.cpus}};
+  const object control{{"name", "control"}, {"address", "self"}, {"cpus", of.control_cpus.value_or(of.cpus)}};
   return to_yaml({{"hosts", object::array({control})},
                   {"join",
                    {{"listen", fmt::format("self:{}", join_port)},
@@ -186,9 +186,9 @@ object claimed(const char* name, const std::string& claim, bool is_read_only) {
 
 /// For the standard "restricted" of Pod Security.
 /// @param has_folder of the pod, which is on the disk of its node
-object container(const pods_wish& of, const std::vector<std::string>& arguments, object mounts,
-                 bool has_folder) {
-  object room{{"cpu", fmt::format("{}", of.cpus)}, {"memory", of.memory}};
+object container(const pods_wish& of, const std::vector<std::string>& arguments, std::uint32_t cpus,
+                 object mounts, bool has_folder) {
+  object room{{"cpu", fmt::format("{}", cpus)}, {"memory", of.memory}};
   if (has_folder) room["ephemeral-storage"] = of.disk;
   const object address{{"name", "POD_IP"}, {"valueFrom", {{"fieldRef", {{"fieldPath", "status.podIP"}}}}}};
   return {{"name", "dlrun"},
@@ -259,8 +259,10 @@ object control_job(const pods_wish& of) {
     mounts.push_back(volume_at("data", data_folder, true));
     volumes.push_back(claimed("data", of.data_claim, true));
   }
-  auto pod = pod_template(of, "control", container(of, arguments, std::move(mounts), of.run_claim.empty()),
-                          std::move(volumes), control_grace_s, account_name(of));
+  const auto cpus = std::max(of.control_cpus.value_or(of.cpus), 1U);
+  auto pod =
+      pod_template(of, "control", container(of, arguments, cpus, std::move(mounts), of.run_claim.empty()),
+                   std::move(volumes), control_grace_s, account_name(of));
   pod["metadata"]["annotations"][autoscaler_annotation] = "false"; // the job stands still meanwhile
   return {{"apiVersion", "batch/v1"},
           {"kind", "Job"},
@@ -300,8 +302,8 @@ object host_template(const pods_wish& of) {
   object mounts =
       object::array({volume_at("key", secret_folder, true), volume_at(run_volume, runs_folder, false)});
   object volumes = object::array({secret_volume(of), folder_of_pod(run_volume, of.disk)});
-  auto pod = pod_template(of, "host", container(of, arguments, std::move(mounts), true), std::move(volumes),
-                          of.leave_grace.count() + host_grace_s);
+  auto pod = pod_template(of, "host", container(of, arguments, of.cpus, std::move(mounts), true),
+                          std::move(volumes), of.leave_grace.count() + host_grace_s);
   pod["spec"]["tolerations"] = short_tolerations();
   auto& annotations = pod["metadata"]["annotations"];
   if (!of.memory_max.empty()) annotations[kubernetes::memory_max_annotation] = of.memory_max;

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cstdint>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -19,10 +20,13 @@ struct pods_wish {
   std::string image;      ///< with dlrun in it
   std::string job_file;   ///< its text
   std::vector<std::string> overrides{};
-  std::uint32_t hosts = 1;          ///< pods beside the control pod
-  std::uint32_t hosts_max = 1;      ///< to so many they may be scaled
-  std::uint32_t hosts_min = 2;      ///< the job begins when so many are there, the control pod included
-  std::uint32_t cpus = 1;           ///< of each pod
+  std::uint32_t hosts = 1;     ///< pods beside the control pod
+  std::uint32_t hosts_max = 1; ///< to so many they may be scaled
+  std::uint32_t hosts_min = 2; ///< the job begins when so many are there, the control pod included
+  std::uint32_t cpus = 1;      ///< of each pod
+  /// Of the control pod, for PS shards, copies and workers; null: as many. With 0 it has one, and
+  /// takes none of them while another pod is there.
+  std::optional<std::uint32_t> control_cpus{};
   std::string memory{};             ///< likewise; as Kubernetes writes it, as are the next
   std::string memory_max{};         ///< of a pod of a host that was out of it; "": no more than `memory`
   std::string disk{};               ///< of each folder of the run

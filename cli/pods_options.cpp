@@ -80,10 +80,15 @@ result<void> add_node_labels(const std::vector<std::string>& given, pods_wish& p
 result<void> check_hosts_min(pods_options& options) {
   auto& pods = options.pods;
   pods.hosts_min = options.hosts_min == 0 ? pods.hosts + 1 : options.hosts_min;
-  if (pods.hosts_min <= pods.hosts + 1) return {};
-  return refuse("--hosts-min", std::to_string(options.hosts_min),
-                fmt::format("with --hosts {} there are {} at most, the control pod included", pods.hosts,
-                            pods.hosts + 1));
+  if (pods.hosts_min > pods.hosts + 1)
+    return refuse("--hosts-min", std::to_string(options.hosts_min),
+                  fmt::format("with --hosts {} there are {} at most, the control pod included", pods.hosts,
+                              pods.hosts + 1));
+  if (pods.control_cpus != 0U || pods.hosts_min > 1) return {};
+  return refuse(
+      "--hosts-min", std::to_string(options.hosts_min),
+      "with --control-cpus 0 the job runs on other pods than the control pod: let it begin with 2 or "
+      "more");
 }
 
 result<void> check_hosts_max(pods_options& options) {
@@ -180,6 +185,7 @@ void add_options_of_pods(CLI::App& command, pods_options& options) {
   command.add_option("--cpus", pods.cpus, "Cores of each pod (default: 1)")
       ->check(decimal())
       ->check(CLI::Range(1U, pod_cpus_max));
+  add_control_cpus(command, pods.control_cpus);
   command.add_option("--memory", pods.memory,
                      "Memory of each pod, data and tensors included (default: what the job needs)");
   command.add_option("--memory-max", pods.memory_max,
@@ -205,6 +211,15 @@ void add_options_of_pods(CLI::App& command, pods_options& options) {
 }
 
 } // namespace
+
+CLI::Option* add_control_cpus(CLI::App& command, std::optional<std::uint32_t>& cpus) {
+  return command
+      .add_option("--control-cpus", cpus,
+                  "Cores of the control pod for PS shards, copies and workers (default: --cpus); 0: none of "
+                  "them is there while another pod is")
+      ->check(decimal())
+      ->check(CLI::Range(0U, pod_cpus_max));
+}
 
 void add_pods_options(CLI::App& command, pods_options& options) {
   auto& pods = options.pods;

@@ -4,7 +4,9 @@
 #include "cli/kubernetes_objects.hpp"
 
 #include <CLI/CLI.hpp>
+#include <cstdint>
 #include <dlrun/error.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,6 +20,9 @@ struct pods_options {
   std::uint32_t hosts_max = 0; ///< 0: no more than pods.hosts
   std::vector<std::string> node_labels;
 };
+
+/// Of the control pod alone. `cpus` outlives the command.
+CLI::Option* add_control_cpus(CLI::App& command, std::optional<std::uint32_t>& cpus);
 
 /// FILE and all options. `options` outlives the command.
 void add_pods_options(CLI::App& command, pods_options& options);

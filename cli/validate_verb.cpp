@@ -1,11 +1,13 @@
 #include "cli/complain.hpp"
 #include "cli/decimal.hpp"
 #include "cli/pod_sizes.hpp"
+#include "cli/pods_options.hpp"
 #include "cli/verbs.hpp"
 #include "cli/warn_of_trained_on.hpp"
 #include "runtime/prepared_job.hpp"
 
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -19,6 +21,7 @@ struct validate_options {
   bool json = false;
   bool kubernetes = false;
   std::uint32_t hosts = 1; ///< pods beside the control pod
+  std::optional<std::uint32_t> control_cpus{};
 };
 
 /// What a pod needs, and what `dlrun manifests` is to be told.
@@ -29,16 +32,16 @@ struct pod_figures {
 };
 
 /// With the data that is there.
-result<pod_figures> figures_of(const runtime::prepared_job& job, std::uint32_t hosts) {
-  const auto sizes = runtime::sizes_of(job.spec, hosts + 1);
+result<pod_figures> figures_of(const runtime::prepared_job& job, const validate_options& options) {
+  const auto hosts = options.hosts + 1;
+  const auto sizes = runtime::sizes_of(job.spec, hosts);
   if (!sizes) return tl::unexpected(sizes.error());
   std::uint64_t data = 0;
   for (const auto& memory : data::memory_of(*job.data)) data += memory->bytes().size();
   data = (data + (1U << 20) - 1) >> 20 << 20;
-  pod_figures made{.needs = runtime::needs_of_pod(*sizes, runtime::pods_at_least(hosts + 1), data),
-                   .memory = {},
-                   .disk = {},
-                   .data_mib = data >> 20};
+  const auto pods = runtime::pods_at_least(hosts, options.control_cpus == 0U);
+  pod_figures made{
+      .needs = runtime::needs_of_pod(*sizes, pods, data), .memory = {}, .disk = {}, .data_mib = data >> 20};
   made.memory = memory_text(runtime::sum_of(made.needs.memory));
   made.disk = disk_text(runtime::sum_of(made.needs.disk));
   return made;
@@ -81,7 +84,7 @@ int validate(const validate_options& options) {
   if (!job) return wrong(job.error());
   std::optional<pod_figures> pod;
   if (options.kubernetes) {
-    auto figures = figures_of(*job, options.hosts);
+    auto figures = figures_of(*job, options);
     if (!figures) return wrong(figures.error());
     pod = std::move(*figures);
   }
@@ -95,10 +98,10 @@ int validate(const validate_options& options) {
       job->spec.train().epochs());
   if (pod)
     say(stdout,
-        "{}where any one of its {} pods may be away; for 'dlrun manifests' and 'submit': --hosts {} --memory "
-        "{} "
-        "--disk {} --set data.memory_limit={}MiB\n",
-        table_of(pod->needs), options.hosts + 1, options.hosts, pod->memory, pod->disk, pod->data_mib);
+        "{}where any one of its {} pods may be away; for 'dlrun manifests' and 'submit': --hosts {}{} "
+        "--memory {} --disk {} --set data.memory_limit={}MiB\n",
+        table_of(pod->needs), options.hosts + 1, options.hosts,
+        options.control_cpus == 0U ? " --control-cpus 0" : "", pod->memory, pod->disk, pod->data_mib);
   return 0;
 }
 
@@ -118,6 +121,7 @@ void add_validate(CLI::App& app, verb& chosen) {
       ->check(decimal())
       ->check(CLI::Range(1U, pods_hosts_max))
       ->needs(kubernetes);
+  add_control_cpus(*command, options->control_cpus)->needs(kubernetes);
   command->callback([options, &chosen] { chosen = [options] { return validate(*options); }; });
 }
 

@@ -92,6 +92,13 @@ std::string with_number(const std::string& listen, const std::string& number) {
   return listens_at_self(listen) ? number + listen.substr(self_address.size()) : listen;
 }
 
+/// The words of the command that starts an agent.
+void check_start(const spec::HostsFile& file, const source_map& sources, problem_list& problems) {
+  if (!file.start().empty() || !sources.has("start")) return;
+  problems.add(sources.find("start"), "start",
+               "has no word: name a program and its arguments, or leave the key out for ssh");
+}
+
 /// How hosts may come by themselves, where the list lets them.
 void check_join(const spec::HostsFile& file, const source_map& sources, problem_list& problems) {
   if (!file.has_join()) return;
@@ -144,6 +151,7 @@ result<spec::HostsFile> parse_hosts(std::string_view text, const std::string& fi
   map_message(*tree, file, "", into);
   check_rules(file, sources, problems);
   check_hosts(file, sources, problems);
+  check_start(file, sources, problems);
   check_join(file, sources, problems);
   if (!problems.empty()) return tl::unexpected(problems.to_error());
   if (file.start().empty())

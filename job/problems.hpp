@@ -26,6 +26,8 @@ public:
   void set(const std::string& path, location where) { places_[path] = std::move(where); }
   /// The place of the key at `path`, or of the nearest section around it that was written.
   location find(std::string path) const;
+  /// The key itself was written.
+  bool has(const std::string& path) const { return places_.contains(path); }
   /// Sets the place of keys that were not written at all.
   void set_root(location where) { root_ = std::move(where); }
 

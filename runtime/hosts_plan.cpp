@@ -68,6 +68,26 @@ result<int> find_here(hosts_plan& plan) {
                           plan.hosts.hosts(found[0]).name(), plan.hosts.hosts(found[1]).name()));
 }
 
+/// Where a host has none for the job.
+result<void> check_cores(const hosts_plan& plan) {
+  for (int place = 0; place < plan.hosts.hosts_size(); ++place) {
+    const auto& host = plan.hosts.hosts(place);
+    if (!host.has_cpus() || host.cpus() > 0) continue;
+    if (place != plan.here)
+      return fail(error_code::bad_usage,
+                  fmt::format("{}: host {}: cpus: 0 is for the host where the command runs, {}: give it 1 or "
+                              "more, or leave it out of the list",
+                              plan.file, host.name(), plan.own().name()));
+    if (plan.hosts.hosts_size() == 1 && plan.hosts.join().hosts_min() < 2)
+      return fail(
+          error_code::bad_usage,
+          fmt::format("{}: host {}: with cpus: 0 the job runs on other hosts, and begins without any: "
+                      "list one, or write join.hosts_min: 2 or more",
+                      plan.file, host.name()));
+  }
+  return {};
+}
+
 /// For which "self" stands.
 result<std::string> find_self(const std::string& given, const std::string& file) {
   auto own = own_numbers();
@@ -158,6 +178,7 @@ result<hosts_plan> plan_hosts(const std::filesystem::path& file, const std::stri
   const auto here = find_here(plan);
   if (!here) return tl::unexpected(here.error());
   plan.here = *here;
+  if (auto fine = check_cores(plan); !fine) return tl::unexpected(fine.error());
   if (plan.hosts.has_join() && plan.hosts.hosts_size() == 1) return plan; // there is nobody to start
   auto starter = find_program(plan.hosts.start(0), plan.file);
   if (!starter) return tl::unexpected(starter.error());

@@ -220,7 +220,10 @@ result<job_sizes> sizes_of(const spec::JobSpec& spec, std::size_t hosts) {
   return sizes;
 }
 
-std::uint32_t pods_at_least(std::uint32_t hosts_min) { return std::max(1U, hosts_min - 1); }
+std::uint32_t pods_at_least(std::uint32_t hosts_min, bool spares_control) {
+  const auto away = spares_control ? 2U : 1U;
+  return hosts_min > away ? hosts_min - away : 1;
+}
 
 /// A worker goes where the fewest threads of roles are, a PS shard where the fewest of its kind
 /// are, or, where it has a copy, to that. Copies gather where no PS shard was lost.

@@ -47,7 +47,8 @@ pod_share largest_share(const job_sizes& job, std::uint32_t pods);
 
 /// So many pods there are at least while the job runs: of those with which it may begin, the
 /// control pod included, one may be away. Where the last host is, everything is.
-std::uint32_t pods_at_least(std::uint32_t hosts_min);
+/// @param spares_control the control pod takes no role while another pod is there; not counted
+std::uint32_t pods_at_least(std::uint32_t hosts_min, bool spares_control = false);
 
 /// One row of a table.
 struct pod_need {

@@ -13,6 +13,11 @@ using protocol::role_name;
 
 namespace {
 
+constexpr auto no_other_host = "no other host is open, and this one has no cores for the job";
+
+/// Of a host with so many: the root's may have none.
+bool is_spared(std::uint32_t cpus) { return cpus == 0; }
+
 /// That a role keeps busy.
 std::uint32_t threads_of(const role_name& role, std::uint32_t threads_per_worker) {
   switch (role.kind) {
@@ -33,7 +38,7 @@ placement::placement(std::string root, std::uint32_t threads_per_worker, bool co
     , bug_{bug} {}
 
 void placement::add_host(const std::string& name, std::uint32_t cpus) {
-  DLRUN_CHECK(cpus > 0, "host {} has cores", name);
+  DLRUN_CHECK(cpus > 0 || name == root_, "host {} has cores", name);
   hosts_[name] = cpus;
   gone_.erase(name);
 }
@@ -82,11 +87,13 @@ const place& placement::put(const role_name& role, bool elsewhere) {
   const bool is_drained = is_there && !is_open(before->host) && role.kind != role_kind::ps_shard;
   const bool moves = elsewhere || (coordinator_moves_ && role.kind == role_kind::coordinator);
   const bool yields = role.kind == role_kind::keeper && is_in_the_way(role, *this);
-  if (is_there && !moves && !yields && !is_drained) return *before;
+  const bool is_too_much = is_there && role.kind == role_kind::worker && is_spared(hosts_.at(before->host));
+  if (is_there && !moves && !yields && !is_drained && !is_too_much) return *before;
   auto chosen = choose(role, elsewhere);
-  if (is_drained && chosen.host == before->host) return *before;
+  if ((is_drained || is_too_much) && chosen.host == before->host) return *before;
   if (before != nullptr)
     chosen.reason += yields                    ? fmt::format("; its PS shard is on {}", before->host)
+                     : is_too_much             ? fmt::format("; {} has no cores for the job", before->host)
                      : is_there && !is_drained ? fmt::format("; it ended on {}", before->host)
                                                : why_moved(*before);
   return places_[role] = std::move(chosen);
@@ -175,18 +182,20 @@ place placement::choose_for_coordinator(const role_name& role) const {
 
 place placement::choose_for_shard(const role_name& role) const {
   if (const auto* holder = find_store({role.index})) return {*holder, "its store is there"};
-  std::optional<std::tuple<std::uint32_t, bool, bool, std::uint32_t>> best;
+  std::optional<std::tuple<bool, std::uint32_t, bool, bool, std::uint32_t>> best;
   place chosen;
   for (const auto& [host, cpus] : hosts_) {
     if (!is_open(host)) continue;
     const auto there = load_of(host, role);
-    const std::tuple cost{there.ps_shards, there.coordinator, host != root_, there.threads};
+    const std::tuple cost{is_spared(cpus), there.ps_shards, there.coordinator, host != root_, there.threads};
     if (best && cost >= *best) continue;
     best = cost;
     const auto others = there.ps_shards == 0
                             ? std::string{"no PS shard is there"}
                             : fmt::format("{} PS shards are there, nowhere fewer", there.ps_shards);
-    chosen = {host, host == root_ ? others + ", and the job ends with that host anyway" : others};
+    chosen = {host, is_spared(cpus) ? no_other_host
+                    : host == root_ ? others + ", and the job ends with that host anyway"
+                                    : others};
   }
   return chosen;
 }
@@ -218,14 +227,15 @@ place placement::choose_for_keeper(const role_name& role, bool elsewhere) const 
   const auto shard = protocol::shard_of(role);
   const auto before = elsewhere ? host_of(role) : std::string{};
   const bool may_stay = !has_open_host_for_copy(role); // though that is closed
-  std::optional<std::tuple<bool, bool, std::uint32_t, bool>> best;
+  std::optional<std::tuple<bool, bool, bool, std::uint32_t, bool>> best;
   place chosen;
   for (const auto& [host, cpus] : hosts_) {
     const bool stays = may_stay && host == host_of(role);
     if (!is_free_for(host, role) || (!is_open(host) && !stays)) continue;
     const auto there = load_of(host, role);
     const bool has_none = stores_.find(host, shard) == nullptr;
-    const std::tuple cost{host == before, has_none, there.ps_shards + there.keepers, host == root_};
+    const std::tuple cost{host == before, is_spared(cpus), has_none, there.ps_shards + there.keepers,
+                          host == root_};
     if (best && cost >= *best) continue;
     best = cost;
     chosen = {host, has_none ? fmt::format("a copy of ps_shard {} belongs on another host than {}", shard,
@@ -237,7 +247,8 @@ place placement::choose_for_keeper(const role_name& role, bool elsewhere) const 
 }
 
 place placement::choose_for_worker(const role_name& role) const {
-  // Busy threads a core once the worker is there, compared as fractions.
+  // Busy threads a core once the worker is there, compared as fractions; a host without cores comes
+  // last.
   std::optional<std::pair<std::uint64_t, std::uint64_t>> best;
   place chosen;
   for (const auto& [host, cpus] : hosts_) {
@@ -246,8 +257,9 @@ place placement::choose_for_worker(const role_name& role) const {
     const std::pair<std::uint64_t, std::uint64_t> cost{busy + threads_of(role, threads_per_worker_), cpus};
     if (best && cost.first * best->second >= best->first * cost.second) continue;
     best = cost;
-    chosen = {host,
-              fmt::format("{} threads on {} cores with it, nowhere fewer a core", cost.first, cost.second)};
+    chosen = {host, is_spared(cpus) ? no_other_host
+                                    : fmt::format("{} threads on {} cores with it, nowhere fewer a core",
+                                                  cost.first, cost.second)};
   }
   return chosen;
 }

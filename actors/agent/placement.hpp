@@ -25,26 +25,29 @@ struct place {
 /// have as few. When it has ended there it goes elsewhere, since its journal may be out of reach of
 /// that host alone. A PS shard goes to the host that holds the best of its known_stores (R30); of
 /// equals to one that is open, then not to the root's host, which has copies of all when a job was
-/// complete. One that has none goes to the host that
-/// has the fewest, for its disk and its link are what it needs; of equals to the root's, whose loss
-/// ends the job anyway. A keeper goes to another host than its PS shard and the other copies, and,
-/// if it was given up there, than before: one that has a store of that PS shard, else the one with
-/// the fewest stores.
-/// A worker goes where the fewest threads of roles share a core. A host that is closed takes only
-/// what has its store there and has it nowhere else (R37): a PS shard without a whole copy on a
-/// host that is open, a keeper for which there is no such host, unless copies may wait for one.
-/// Another role that starts again goes where it was, if that host is there: a PS shard's store is
-/// there. What never happens: a role that runs is moved. Of hosts that are as good the first by
-/// name is taken, so that the same hosts get the same roles, whichever was there first.
+/// complete. One that has none goes to the host that has the fewest, for its disk and its link are
+/// what it needs; of equals to the root's, whose loss ends the job anyway. Only if no other host is
+/// open for it does a PS shard, keeper or worker go to the root's when that is spared, having no
+/// cores for the job; a worker that starts again leaves it then. A keeper goes to another host than
+/// its PS shard and the other copies, and, if it was given up there, than before: one that has a
+/// store of that PS shard, else the one with the fewest stores. A worker goes where the fewest
+/// threads of roles share a core. A host that is closed takes only what has its store there and has
+/// it nowhere else (R37): a PS shard without a whole copy on a host that is open, a keeper for
+/// which there is no such host, unless copies may wait for one. Another role that starts again goes
+/// where it was, if that host is there: a PS shard's store is there. What never happens: a role
+/// that runs is moved. Of hosts that are as good the first by name is taken, so that the same hosts
+/// get the same roles, whichever was there first.
 class placement {
 public:
   /// @param threads_per_worker threads that a worker keeps busy; a PS shard keeps one busy.
   /// @param coordinator_moves its journal can be had from every host.
   /// @param copies_may_wait as of hosted_roles_config
+  /// The root's host is spared if it is added with 0 cores.
   placement(std::string root, std::uint32_t threads_per_worker, bool coordinator_moves = false,
             bool copies_may_wait = false, protocol::planted_bug bug = protocol::planted_bug::none);
 
   /// A host is there (again). Roles may be placed on it from now on.
+  /// @param cpus at least 1; of the root's host 0 too
   void add_host(const std::string& name, std::uint32_t cpus);
   /// It is not any more, since it `is lost` or for what reason else. Roles that were there stay its
   /// roles until they are placed anew.

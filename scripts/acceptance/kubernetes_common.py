@@ -13,6 +13,7 @@ import pod_faults
 from pod_jobs import NAME, job_on_pods
 
 GRACE_S = 60
+CONTROL = "control"  # its host, in the list
 PROCESS_OF = {"worker": "/worker-", "ps_shard": "/ps_shard-", "keeper": "/keeper-", "coordinator": "/coordinator"}
 
 
@@ -47,6 +48,15 @@ class measured_pods(job_on_pods):
         dlrun_job.expect(nodes, "no node has pods of hosts alone")
         return nodes[0], [one for one in self.pods_of_hosts() if one.node == nodes[0]]
 
+    def folder_of_shard(self, index):
+        """Of the run, in the pod where that PS shard is."""
+        placed = [one["host"] for one in self.events("role-placed") if (one["role"], one["index"]) == ("ps_shard", index)][-1]
+        if placed == CONTROL:
+            return self.run_dir
+        [pod] = [one for one in self.pods_of_hosts() if one.host_name == placed]
+        [store] = pod.volume("run").rglob(f"ps_shard-{index}")
+        return store.parent
+
     def processes_of(self, role, pods):
         """Of a role, in these pods."""
         return [pid for one in pods for pid in self.hosts.processes(one.host) if any(PROCESS_OF[role] in file for file in dlrun_job.output_of(pid))]
@@ -70,13 +80,13 @@ class measured_pods(job_on_pods):
 
 
 @contextlib.contextmanager
-def training(program, spec_of, pod_hosts, slot_s, addresses):
-    """A job of `spec_of(data)` that trains on its pods. @returns it"""
+def training(program, spec_of, pod_hosts, slot_s, addresses, options=()):
+    """A job of `spec_of(data)` that trains on its pods. @param options of `dlrun manifests` @returns it"""
     with dlrun_job.job_bench(program, host_faults.FILES) as bench:
         data = small_data.write_images(bench.folder, "train", common.RECORDS)
         with pod_faults.pods_of(bench, addresses, slot_s) as parts:
             job = measured_pods(bench, data, spec_of(data), parts, pod_hosts)
-            job.cluster.apply(job.manifests(job.spec))
+            job.cluster.apply(job.manifests(job.spec, *options))
             job.cluster.start(NAME)
             job.wait_until_trains()
             yield job

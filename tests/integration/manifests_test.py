@@ -206,6 +206,21 @@ class says_what_the_pods_do(writes_manifests):
             self.assertEqual([one["emptyDir"] for one in spec["volumes"] if "emptyDir" in one], [{"sizeLimit": "7Gi"}])
             self.assertEqual(spec["nodeSelector"], {"a/b": "c"})
 
+    def test_a_control_pod_that_is_spared_is_small_and_others_are_larger(self):
+        def limits(*options):
+            return {name: spec["containers"][0]["resources"]["limits"] for name, spec in self.pod_specs("--name", "x", "--hosts", "4", *options).items()}
+
+        def needed(*options):
+            words = [self.program, "validate", str(self.job), "--kubernetes", "--hosts", "4", "--json", *options]
+            told = subprocess.run(words, capture_output=True, text=True, check=True).stdout
+            return json.loads(told)["kubernetes"]["memory"]["bytes"]
+
+        spared = limits("--cpus", "6", "--control-cpus", "0")
+        self.assertEqual({name: one["cpu"] for name, one in spared.items()}, {name: "1" if name == "x" else "6" for name in spared})
+        self.assertIn("cpus: 0", self.objects("--name", "x", "--control-cpus", "0")["ConfigMap", "x-files"]["data"]["hosts.yaml"])
+        self.assertEqual(limits("--cpus", "6", "--control-cpus", "2")["x"]["cpu"], "2")
+        self.assertGreater(needed("--control-cpus", "0"), needed())
+
     def test_pods_of_hosts_may_get_more_memory_where_that_is_said(self):
         def annotations(*options):
             return json.loads(self.objects(*options)["ConfigMap", "x-files"]["data"]["pod.json"])["metadata"].get("annotations")
@@ -353,12 +368,13 @@ class refuses(writes_manifests):
         self.assertIn("name: my-job\n", self.printed("--name", "my-job", job=job))
 
     def test_numbers_and_sizes_that_cannot_be(self):
-        for option, values in (("--hosts", ("0", "256", "-1", "two", "010")), ("--cpus", ("0", "1.5", "500m")), ("--hosts-min", ("0", "257")),
+        for option, values in (("--hosts", ("0", "256", "-1", "two", "010")), ("--cpus", ("0", "1.5", "500m")), ("--hosts-min", ("0", "257")), ("--control-cpus", ("-1", "4097", "1.5")),
                                ("--pending-patience", ("0", "86401", "1.5", "60s"))):
             for value in values:
                 self.expect_refused(f"{option}={value}", words=(option,))
         self.expect_refused("--hosts", "3", "--hosts-max", "2", words=("--hosts-max '2'", "let it be 3 or more"))
         self.expect_refused("--hosts", "2", "--hosts-min", "4", words=("--hosts-min '4'", "there are 3 at most"))
+        self.expect_refused("--control-cpus", "0", "--hosts-min", "1", words=("--hosts-min '1'", "--control-cpus 0", "2 or more"))
         self.expect_refused("--memory", "4Gi", "--memory-max", "3Gi", words=("--memory-max '3Gi'", "--memory 4Gi", "let it be 4Gi or more"))
         for option in ("--memory", "--memory-max", "--disk"):
             for value in ("4", "4GB", "4gi", "0Gi", "-1Gi", "4.5Gi", "Gi"):

@@ -99,6 +99,10 @@ TEST(hosts_file, refuses_a_file_without_hosts) {
   EXPECT_THAT(problems_in("start: [ssh]"), HasSubstr("hosts: is missing or empty"));
 }
 
+TEST(hosts_file, refuses_a_command_without_words) {
+  EXPECT_THAT(problems_in(two_hosts + "start: []\n"), HasSubstr("start: has no word"));
+}
+
 TEST(hosts_file, refuses_what_is_no_text_and_what_is_not_there) {
   EXPECT_THAT(problems_in(std::string{"hosts:\0", 7}), HasSubstr("control character"));
   EXPECT_THAT(problems_in("- alpha"), HasSubstr("hosts.yaml:1"));

@@ -57,6 +57,23 @@ TEST_F(hosts_plan_test, refuses_an_address_that_nobody_knows) {
   EXPECT_THAT(found.error().message, AllOf(HasSubstr("host beta"), HasSubstr("no.such.host.invalid")));
 }
 
+TEST_F(hosts_plan_test, spares_its_own_host_alone_and_only_where_others_are) {
+  const std::string spared = "{name: alpha, address: 127.0.0.1, cpus: 0}";
+  EXPECT_TRUE(plan(spared + ", {name: beta, address: 192.0.2.7}").has_value());
+  EXPECT_TRUE(plan(spared, "join: {listen: \"127.0.0.1:7700\", hosts_min: 2}\n").has_value());
+  for (const auto* alone : {"start: [sh]\n", "join: {listen: \"127.0.0.1:7700\"}\n"}) {
+    const auto found = plan(spared, alone);
+    ASSERT_FALSE(found.has_value()) << alone;
+    EXPECT_EQ(found.error().code, error_code::bad_usage);
+    EXPECT_THAT(found.error().message,
+                AllOf(HasSubstr("host alpha: with cpus: 0"), HasSubstr("join.hosts_min: 2")));
+  }
+  const auto other = plan("{name: alpha, address: 127.0.0.1}, {name: beta, address: 192.0.2.7, cpus: 0}");
+  ASSERT_FALSE(other.has_value());
+  EXPECT_THAT(other.error().message,
+              AllOf(HasSubstr("host beta: cpus: 0"), HasSubstr("alpha: give it 1 or more")));
+}
+
 TEST_F(hosts_plan_test, refuses_a_command_that_is_not_there) {
   const auto found = plan("{name: alpha, address: 127.0.0.1}", "start: [no-such-starter]\n");
   ASSERT_FALSE(found.has_value());

@@ -46,6 +46,8 @@ TEST(pods, of_a_job_are_one_fewer_than_it_begins_with) {
   EXPECT_EQ(pods_at_least(1), 1U);
   EXPECT_EQ(pods_at_least(2), 1U);
   EXPECT_EQ(pods_at_least(4), 3U);
+  for (const auto& [hosts_min, pods] : {std::pair{2U, 1U}, {3U, 1U}, {4U, 2U}})
+    EXPECT_EQ(pods_at_least(hosts_min, true), pods) << "the control pod takes nothing";
 }
 
 TEST(largest_share, of_one_pod_is_everything_but_copies) {

@@ -171,6 +171,44 @@ TEST(placement, leaves_what_was_moved_where_it_is_when_the_host_is_back) {
   EXPECT_EQ(hosts.put(ps_shard_role({1})).host, "gamma");
 }
 
+placement two_hosts_and_a_spared_root() {
+  placement made{"alpha", 1};
+  made.add_host("alpha", 0);
+  made.add_host("beta", 2);
+  made.add_host("gamma", 2);
+  return made;
+}
+
+TEST(placement, spares_a_root_without_cores) {
+  auto hosts = two_hosts_and_a_spared_root();
+  EXPECT_EQ(hosts.put(the_coordinator).host, "alpha");
+  for (const std::uint32_t shard : {0U, 1U, 2U}) EXPECT_NE(hosts.put(ps_shard_role({shard})).host, "alpha");
+  for (const std::uint32_t worker : {0U, 1U, 2U, 3U, 4U, 5U, 6U, 7U})
+    EXPECT_NE(hosts.put(worker_role({worker})).host, "alpha");
+  for (const std::uint32_t shard : {0U, 1U, 2U})
+    EXPECT_NE(hosts.put(protocol::keeper_role({shard}, 0)).host, "alpha");
+}
+
+/// They stay but for the worker, which is moved when it starts again.
+TEST(placement, a_spared_root_takes_what_has_no_other_host) {
+  auto hosts = two_hosts_and_a_spared_root();
+  hosts.put(ps_shard_role({0}));
+  hosts.remove_host("beta");
+  hosts.put(worker_role({0}));
+  EXPECT_EQ(hosts.put(protocol::keeper_role({0}, 0)).host,
+            hosts.host_of(ps_shard_role({0})) == "beta" ? "gamma" : "alpha");
+  hosts.remove_host("gamma");
+  for (const auto& role : {ps_shard_role({0}), worker_role({0})}) {
+    EXPECT_EQ(hosts.put(role).host, "alpha");
+    EXPECT_THAT(hosts.find(role)->reason, HasSubstr("no other host is open, and this one has no cores"));
+  }
+  EXPECT_EQ(hosts.put(worker_role({0})).host, "alpha") << "there is still no other";
+  hosts.add_host("beta", 2);
+  EXPECT_EQ(hosts.put(worker_role({0})).host, "beta");
+  EXPECT_THAT(hosts.find(worker_role({0}))->reason, HasSubstr("; alpha has no cores for the job"));
+  EXPECT_EQ(hosts.put(ps_shard_role({0})).host, "alpha") << "its store is there";
+}
+
 TEST(placement, goes_on_with_the_root_alone) {
   auto hosts = three_hosts();
   for (std::uint32_t i = 0; i < 3; ++i) hosts.put(ps_shard_role({i})), hosts.put(worker_role({i}));
