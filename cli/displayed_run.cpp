@@ -16,9 +16,6 @@
 namespace dlrun::cli {
 namespace {
 
-/// Signals that come so soon after the first are one wish.
-constexpr auto same_wish = std::chrono::milliseconds(500);
-
 /// A display, and the signals that end the run.
 class displayed_run final : public runtime::run_observer {
 public:
@@ -62,8 +59,6 @@ public:
     }
     if (*signal == SIGHUP) return runtime::stop_wish{"interrupted: the terminal was closed (SIGHUP)", {}};
     runtime::stop_wish wish{"interrupted by a signal", {}};
-    // A terminal that closes may tell it more than once, and so does timeout(1), which tells a
-    // process and its group; a person who presses Ctrl-C again means it.
     const auto now = std::chrono::steady_clock::now();
     const bool is_meant = asked_since_ && now - *asked_since_ >= same_wish;
     if (is_meant) {

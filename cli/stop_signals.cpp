@@ -1,13 +1,26 @@
 #include "cli/stop_signals.hpp"
 
+#include "base/service_thread.hpp"
+#include "job/exit_code.hpp"
+
 #include <atomic>
 #include <cerrno>
+#include <cstdlib>
 #include <fcntl.h>
-#include <poll.h>
+#include <string_view>
+#include <system_error>
 #include <unistd.h>
+#include <vector>
 
 namespace dlrun::cli {
 namespace {
+
+using std::chrono::steady_clock;
+
+/// For whoever takes signals, after the second.
+constexpr auto taken_within = std::chrono::seconds(2);
+/// In place of the number of a signal.
+constexpr char no_signal = 0;
 
 /// Where the handler leaves the numbers of signals; -1 where there is none.
 std::atomic<int> signals_to = -1;
@@ -19,15 +32,29 @@ void leave_number(int signal_number) {
   errno = before;
 }
 
+/// Whoever holds a lock, of a stream too, holds it still.
+[[noreturn]] void end_at_once() {
+  constexpr std::string_view why = "\ndlrun: a second signal ended this command at once\n";
+  [[maybe_unused]] const auto written = ::write(STDERR_FILENO, why.data(), why.size());
+  std::_Exit(static_cast<int>(job::exit_code::interrupted));
+}
+
 } // namespace
 
 stop_signals::stop_signals() {
+  sigemptyset(&handled_);
   int ends[2] = {-1, -1};
   if (::pipe2(ends, O_CLOEXEC | O_NONBLOCK) != 0) return; // then they do what they do without us
   from_.reset(ends[0]);
   to_.reset(ends[1]);
+  try {
+    watcher_ = base::start_service_thread("signals", [this] { watch(); });
+  } catch (const std::system_error&) {
+    return; // likewise
+  }
   signals_to = ends[1];
-  sigemptyset(&handled_);
+  sigset_t handled{};
+  sigemptyset(&handled);
   for (const int number : {SIGINT, SIGTERM, SIGHUP}) {
     struct sigaction now {};
     if (::sigaction(number, nullptr, &now) != 0 || now.sa_handler == SIG_IGN) continue;
@@ -37,37 +64,68 @@ stop_signals::stop_signals() {
     ::sigaction(number, &now, nullptr);
     sigaddset(&handled_, number);
   }
-  pthread_sigmask(SIG_BLOCK, &handled_, nullptr); // in threads to come
+  pthread_sigmask(SIG_BLOCK, &handled_, &mask_before_); // in threads to come, too
 }
 
 stop_signals::~stop_signals() {
+  if (!watcher_.joinable()) return;
   for (const int number : {SIGINT, SIGTERM, SIGHUP})
     if (sigismember(&handled_, number) == 1) std::signal(number, SIG_DFL);
   signals_to = -1;
+  [[maybe_unused]] const auto written = ::write(to_.get(), &no_signal, 1);
+  watcher_.join();
+  pthread_sigmask(SIG_SETMASK, &mask_before_, nullptr);
+}
+
+/// On a thread of its own, which alone need not block the signals.
+void stop_signals::watch() {
+  sigset_t all{};
+  sigemptyset(&all);
+  for (const int number : {SIGINT, SIGTERM, SIGHUP}) sigaddset(&all, number);
+  pthread_sigmask(SIG_UNBLOCK, &all, nullptr);
+  std::vector<pollfd> watched{{from_.get(), POLLIN, 0}};
+  do base::poll_until(watched, ends_at_.value_or(steady_clock::time_point::max()));
+  while (take_in(steady_clock::now()));
+}
+
+/// What the handler has left. @returns false when nobody wants it any more
+bool stop_signals::take_in(steady_clock::time_point now) {
+  const std::scoped_lock lock{mutex_};
+  char number = no_signal;
+  while (::read(from_.get(), &number, 1) == 1) {
+    if (number == no_signal) return false;
+    come_.push_back(number);
+    arrived_.notify_all();
+    if (number == SIGHUP) continue;
+    if (first_ && now - *first_ >= same_wish) ends_at_ = now + taken_within;
+    if (!first_) first_ = now;
+  }
+  if (come_.empty()) ends_at_.reset();
+  if (ends_at_ && now >= *ends_at_) end_at_once();
+  return true;
 }
 
 bool stop_signals::has_come() const {
-  sigset_t pending{}; // where it is blocked, as before the first next()
-  sigemptyset(&pending);
-  ::sigpending(&pending);
-  for (const int number : {SIGINT, SIGTERM, SIGHUP})
-    if (sigismember(&handled_, number) == 1 && sigismember(&pending, number) == 1) return true;
-  pollfd watched{from_.get(), POLLIN, 0};
-  return ::poll(&watched, 1, 0) == 1;
+  const std::scoped_lock lock{mutex_};
+  return !come_.empty();
 }
 
-std::optional<int> stop_signals::next() {
-  pthread_sigmask(SIG_UNBLOCK, &handled_, nullptr);
-  char number = 0;
-  if (::read(from_.get(), &number, 1) != 1) return std::nullopt;
+std::optional<int> stop_signals::take() {
+  if (come_.empty()) return std::nullopt;
+  const int number = come_.front();
+  come_.pop_front();
   return number;
 }
 
+std::optional<int> stop_signals::next() {
+  const std::scoped_lock lock{mutex_};
+  return take();
+}
+
 std::optional<int> stop_signals::wait(std::chrono::milliseconds patience) {
-  if (const auto already = next()) return already;
-  pollfd watched{from_.get(), POLLIN, 0};
-  ::poll(&watched, 1, static_cast<int>(patience.count())); // a signal ends it too
-  return next();
+  std::unique_lock lock{mutex_};
+  arrived_.wait_for(lock, patience, [this] { return !come_.empty(); });
+  return take();
 }
 
 } // namespace dlrun::cli
