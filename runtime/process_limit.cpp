@@ -48,6 +48,20 @@ std::uint64_t part_of(std::int64_t all, std::size_t hosts) {
   return (count + hosts - 1) / hosts;
 }
 
+std::uint64_t threads_of_worker(const spec::JobSpec& spec) {
+  return of_worker + static_cast<std::uint64_t>(spec.cluster().threads_per_worker());
+}
+
+/// @param needed of them so many are tried, up to a bound
+result<void> check_threads(std::string_view whom, std::uint64_t needed) {
+  const auto bounds = bounds_here();
+  if (!bounds.of_user && !bounds.of_cgroup) return {};
+  const auto tried = std::min(needed, tried_max);
+  const auto wrong = process_limit::tell_too_few(whom, process_limit::possible_threads(tried), tried, bounds);
+  if (wrong.empty()) return {};
+  return fail(error_code::system, wrong);
+}
+
 } // namespace
 
 std::uint64_t process_limit::possible_threads(std::uint64_t count) {
@@ -71,7 +85,7 @@ std::uint64_t process_limit::possible_threads(std::uint64_t count) {
   return made.size();
 }
 
-std::string process_limit::tell_too_few(std::uint64_t possible, std::uint64_t needed,
+std::string process_limit::tell_too_few(std::string_view whom, std::uint64_t possible, std::uint64_t needed,
                                         const thread_bounds& bounds) {
   if (possible >= needed) return "";
   std::vector<std::string> all;
@@ -79,31 +93,32 @@ std::string process_limit::tell_too_few(std::uint64_t possible, std::uint64_t ne
   if (bounds.of_cgroup)
     all.push_back(fmt::format("the container, service or session may have {} (pids.max)", *bounds.of_cgroup));
   if (all.empty()) return "";
-  return fmt::format(
-      "the processes of this job have about {} threads at once, and {} more can be made here: {}, "
-      "counting all that run already; raise that limit, or take fewer cluster.workers and "
-      ".ps_shards",
-      needed, possible, fmt::join(all, ", "));
+  return fmt::format("the processes of {} have about {} threads at once, and {} more can be made here: {}, "
+                     "counting all that run already; raise that limit, or take fewer cluster.workers and "
+                     ".ps_shards",
+                     whom, needed, possible, fmt::join(all, ", "));
 }
 
 std::uint64_t threads_needed(const spec::JobSpec& spec, std::size_t hosts) {
   const auto& cluster = spec.cluster();
   const auto shards = static_cast<std::size_t>(cluster.ps_shards());
   const auto each_shard = of_ps_shard + base::fair_threads(shards, of_sums) - 1;
-  const auto each_worker = of_worker + static_cast<std::uint64_t>(cluster.threads_per_worker());
-  return in_passing + of_root + of_coordinator + part_of(cluster.workers(), hosts) * each_worker +
+  return in_passing + of_root + of_coordinator + part_of(cluster.workers(), hosts) * threads_of_worker(spec) +
          part_of(cluster.ps_shards(), hosts) * each_shard;
 }
 
 /// The root has its threads not yet, but this one.
 result<void> check_process_limit(const spec::JobSpec& spec, std::size_t hosts) {
   if (job::placement_of(spec) == job::placement::threads) return {};
-  const auto bounds = bounds_here();
-  if (!bounds.of_user && !bounds.of_cgroup) return {};
-  const auto needed = std::min(threads_needed(spec, hosts) - 1, tried_max);
-  const auto wrong = process_limit::tell_too_few(process_limit::possible_threads(needed), needed, bounds);
-  if (wrong.empty()) return {};
-  return fail(error_code::system, wrong);
+  return check_threads("this job", threads_needed(spec, hosts) - 1);
+}
+
+result<void> check_process_limit_for_more(const spec::JobSpec& scaled, std::uint32_t workers,
+                                          std::size_t hosts) {
+  const auto wanted = part_of(scaled.cluster().workers(), hosts), there = part_of(workers, hosts);
+  if (wanted <= there || job::placement_of(scaled) == job::placement::threads) return {};
+  return check_threads("the workers that would come",
+                       in_passing + (wanted - there) * threads_of_worker(scaled));
 }
 
 } // namespace dlrun::runtime

@@ -7,6 +7,7 @@
 #include <dlrun/error.hpp>
 #include <optional>
 #include <string>
+#include <string_view>
 
 namespace dlrun::runtime {
 
@@ -22,15 +23,22 @@ std::uint64_t threads_needed(const spec::JobSpec& spec, std::size_t hosts);
 /// @returns system, naming the limits (RLIMIT_NPROC, pids.max) and what the job needs.
 result<void> check_process_limit(const spec::JobSpec& spec, std::size_t hosts);
 
+/// The same of a job that runs, before it has more workers: `scaled` is what it is to be. Of the
+/// threads that these have on this host.
+/// @param workers those that it has, or is about to have
+result<void> check_process_limit_for_more(const spec::JobSpec& scaled, std::uint32_t workers,
+                                          std::size_t hosts);
+
 namespace process_limit {
 /// What bounds the number of threads. Nothing: no bound.
 struct thread_bounds {
   std::optional<std::uint64_t> of_user{};   ///< RLIMIT_NPROC, all processes of the user together
   std::optional<std::uint64_t> of_cgroup{}; ///< pids.max
 };
-/// For tests: `possible` of `needed` can be made. "" where that is enough, or nothing bounds them:
-/// then memory lacks, which is not told here.
-std::string tell_too_few(std::uint64_t possible, std::uint64_t needed, const thread_bounds& bounds);
+/// For tests: `possible` of `needed` can be made, for `whom`. "" where that is enough, or nothing
+/// bounds them: then memory lacks, which is not told here.
+std::string tell_too_few(std::string_view whom, std::uint64_t possible, std::uint64_t needed,
+                         const thread_bounds& bounds);
 /// For tests: makes at most `count` threads that wait for each other. @returns how many there were.
 std::uint64_t possible_threads(std::uint64_t count);
 } // namespace process_limit

@@ -3,7 +3,9 @@
 #include "actors/common/ask.hpp"
 #include "job/exit_code.hpp"
 #include "runtime/descriptor_limit.hpp"
+#include "runtime/process_limit.hpp"
 
+#include <algorithm>
 #include <charconv>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -71,6 +73,10 @@ void run_control::scale(const std::string& workers, const agent::control_reply& 
   scaled.mutable_cluster()->set_workers(wanted.workers);
   if (const auto room = check_descriptor_limit(scaled); !room)
     return reply(refusal(room.error().message, job::exit_code_for(room.error().code)));
+  const auto now = parts_.board->snapshot();
+  const auto hosts = std::max<std::size_t>(now.hosts.size(), 1);
+  if (const auto enough = check_process_limit_for_more(scaled, now.workers.wanted, hosts); !enough)
+    return reply(refusal(enough.error().message, job::exit_code_for(enough.error().code)));
   parts_.system.spawn([agent = parts_.agent, wanted, reply](caf::event_based_actor* self) {
     common::ask(
         self, agent, scale_deadline, wanted,

@@ -1,5 +1,6 @@
 """What a user, a container or a network namespace does not let a job have, and paths that lead nowhere: said before anything is made."""
 
+import json
 import os
 import re
 import resource
@@ -32,8 +33,11 @@ class few_threads(shell_case):
         self.folder.chmod(0o755)
         (self.folder / "own").mkdir(exist_ok=True)
         os.chown(self.folder / "own", self.USER, self.USER)
-        return self.dlrun(*words, user=self.USER, group=self.USER, extra_groups=[],
-                          preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NPROC, (count, count)))
+        return self.ask(*words, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NPROC, (count, count)))
+
+    def ask(self, *words, **options):
+        """Of a job of that user."""
+        return self.dlrun(*words, user=self.USER, group=self.USER, extra_groups=[], **options)
 
     def test_are_refused_whatever_their_number(self):
         for count in (2, 3, 5, 10, 20, 30, 40, 50):
@@ -50,6 +54,21 @@ class few_threads(shell_case):
         needed = int(re.search(r"about (\d+) threads", said)[1])
         answer = self.as_user(needed + 1, "train", "job.yaml", "--run-dir", "own/run")
         self.assertEqual(answer.returncode, 0, answer)
+
+    def test_are_too_few_for_more_workers_of_a_job_that_runs(self):
+        said = self.as_user(20, "train", "job.yaml", "--run-dir", "own/run").stderr.decode()
+        count = int(re.search(r"about (\d+) threads", said)[1]) + 10
+        answer = self.as_user(count, "train", "job.yaml", "--run-dir", "own/run", "--detach", "--set", "train.epochs=1000000", "--set",
+                              "train.microbatches_per_step=12")
+        self.assertEqual(answer.returncode, 0, answer)
+        try:
+            answer = self.ask("scale", "own/run", "--workers", "9")
+            self.assertEqual(answer.returncode, 1, answer)
+            for word in ("the workers that would come", f"the user may have {count} (ulimit -u)"):
+                self.assertIn(word, answer.stderr.decode())
+            self.assertEqual(json.loads(self.ask("status", "own/run", "--json").stdout)["workers"]["wanted"], 1)
+        finally:
+            self.ask("stop", "own/run")
 
     def test_do_not_concern_root(self):
         answer = self.shell("ulimit -u 5; $DLRUN train job.yaml --run-dir run")

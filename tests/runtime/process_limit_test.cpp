@@ -32,12 +32,12 @@ TEST(process_limit, of_several_hosts_each_needs_its_part) {
 }
 
 TEST(process_limit, tells_what_bounds_them_and_the_way_out) {
-  EXPECT_THAT(tell_too_few(34, 69, {.of_user = 35}),
+  EXPECT_THAT(tell_too_few("this job", 34, 69, {.of_user = 35}),
               AllOf(HasSubstr("about 69 threads"), HasSubstr("34 more can be made here"),
                     HasSubstr("ulimit -u"), HasSubstr("35"), HasSubstr("cluster.workers")));
-  EXPECT_THAT(tell_too_few(34, 69, {.of_cgroup = 40}), HasSubstr("40 (pids.max)"));
-  EXPECT_EQ(tell_too_few(69, 69, {.of_user = 35}), "") << "a user with the right to exceed it";
-  EXPECT_EQ(tell_too_few(34, 69, {}), "") << "it is memory that lacks";
+  EXPECT_THAT(tell_too_few("this job", 34, 69, {.of_cgroup = 40}), HasSubstr("40 (pids.max)"));
+  EXPECT_EQ(tell_too_few("this job", 69, 69, {.of_user = 35}), "") << "a user with the right to exceed it";
+  EXPECT_EQ(tell_too_few("this job", 34, 69, {}), "") << "it is memory that lacks";
 }
 
 TEST(process_limit, as_many_threads_are_there_at_once) {
