@@ -14,9 +14,9 @@ using testing::HasSubstr;
 
 constexpr role_name the_coordinator{role_kind::coordinator, 0};
 
-placement three_hosts() {
+placement three_hosts(std::uint32_t cpus_of_root = 2) {
   placement made{"alpha", 1};
-  made.add_host("alpha", 2);
+  made.add_host("alpha", cpus_of_root);
   made.add_host("beta", 2);
   made.add_host("gamma", 2);
   return made;
@@ -171,16 +171,8 @@ TEST(placement, leaves_what_was_moved_where_it_is_when_the_host_is_back) {
   EXPECT_EQ(hosts.put(ps_shard_role({1})).host, "gamma");
 }
 
-placement two_hosts_and_a_spared_root() {
-  placement made{"alpha", 1};
-  made.add_host("alpha", 0);
-  made.add_host("beta", 2);
-  made.add_host("gamma", 2);
-  return made;
-}
-
 TEST(placement, spares_a_root_without_cores) {
-  auto hosts = two_hosts_and_a_spared_root();
+  auto hosts = three_hosts(0);
   EXPECT_EQ(hosts.put(the_coordinator).host, "alpha");
   for (const std::uint32_t shard : {0U, 1U, 2U}) EXPECT_NE(hosts.put(ps_shard_role({shard})).host, "alpha");
   for (const std::uint32_t worker : {0U, 1U, 2U, 3U, 4U, 5U, 6U, 7U})
@@ -191,7 +183,7 @@ TEST(placement, spares_a_root_without_cores) {
 
 /// They stay but for the worker, which is moved when it starts again.
 TEST(placement, a_spared_root_takes_what_has_no_other_host) {
-  auto hosts = two_hosts_and_a_spared_root();
+  auto hosts = three_hosts(0);
   hosts.put(ps_shard_role({0}));
   hosts.remove_host("beta");
   hosts.put(worker_role({0}));
