@@ -157,6 +157,7 @@ result<spec::HostsFile> parse_hosts(std::string_view text, const std::string& fi
   if (file.start().empty())
     for (const auto* word : {"ssh", "-o", "BatchMode=yes", "--", "{address}"}) file.add_start(word);
   if (!file.has_certificate_lifetime_s()) file.set_certificate_lifetime_s(certificate_lifetime_default_s);
+  if (!file.has_coordinator()) file.set_coordinator("any");
   fill_join(file);
   return file;
 }

@@ -31,6 +31,7 @@ host_bundles::host_bundles(parts from, records::RunRecord record)
   common_.set_run_token(job.run_token.to_bytes());
   common_.set_data_at(from_.data_at);
   common_.set_hosts(static_cast<std::uint32_t>(from_.plan.hosts.hosts_size()));
+  common_.set_no_coordinator(!coordinator_moves(from_.plan, job.spec));
   common_.set_root_dir(job.run_dir.string());
   *common_.mutable_spec() = job.spec;
   *common_.mutable_record() = std::move(record);

@@ -236,7 +236,8 @@ result<agent::leave> serve(const bootstrap::HostBundle& bundle, const base::uniq
     return fail(error_code::bad_usage, fmt::format("host {}: {}", bundle.host(), enough.error().message));
   if (const auto enough = check_process_limit(bundle.spec(), std::max(1U, bundle.hosts())); !enough)
     return fail(error_code::bad_usage, fmt::format("host {}: {}", bundle.host(), enough.error().message));
-  if (const auto journal = check_journal_here(bundle.spec()); !journal)
+  if (const auto journal = bundle.no_coordinator() ? result<void>{} : check_journal_here(bundle.spec());
+      !journal)
     return fail(journal.error().code, fmt::format("host {}: {}", bundle.host(), journal.error().message));
   auto gpus = open_gpus(bundle.spec());
   if (!gpus) return fail(gpus.error().code, fmt::format("host {}: {}", bundle.host(), gpus.error().message));

@@ -202,6 +202,10 @@ std::size_t hosts_at_least(const std::optional<hosts_plan>& plan) {
       std::max<std::int64_t>(plan->hosts.hosts_size(), plan->hosts.join().hosts_min()));
 }
 
+bool coordinator_moves(const hosts_plan& plan, const spec::JobSpec& job) {
+  return job.cluster().journal().has_etcd() && plan.hosts.coordinator() != "root";
+}
+
 std::set<std::string> own_numbers() {
   std::set<std::string> all;
   ifaddrs* first = nullptr;

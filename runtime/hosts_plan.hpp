@@ -2,6 +2,7 @@
 #pragma once
 
 #include "proto/hosts_file.pb.h"
+#include "proto/job_spec.pb.h"
 
 #include <dlrun/error.hpp>
 #include <filesystem>
@@ -40,6 +41,9 @@ result<std::optional<hosts_plan>> plan_hosts_if_named(const std::string& file, c
 
 /// With so many hosts, this one included, a job begins at least; 1 where no list is named.
 std::size_t hosts_at_least(const std::optional<hosts_plan>& plan);
+
+/// Whether the coordinator of `job` may run on any host of the list.
+bool coordinator_moves(const hosts_plan& plan, const spec::JobSpec& job);
 
 /// Whether an IPv4 address, with a port or without, is one that no other host reaches.
 inline bool is_loopback(std::string_view number) { return number.starts_with("127."); }

@@ -90,10 +90,10 @@ job_event beats(const host_beats& seen, const std::string& root, const std::stri
 job_event coordinator_stays(const std::string& root) {
   return of_agent(
       "coordinator-stays",
-      fmt::format("the journal is in the run folder, so the coordinator stays on host {0}: the loss of "
+      fmt::format("the journal is reached from host {0} alone, so the coordinator stays there: the loss of "
                   "processes, of other hosts and of links is survived; that of {0} ends the job, which "
                   "'dlrun resume --hosts' goes on with; with its journal in an etcd (cluster.journal) the "
-                  "coordinator runs on any host",
+                  "coordinator runs on any host that reaches it",
                   root));
 }
 

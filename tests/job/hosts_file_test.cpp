@@ -70,6 +70,13 @@ TEST(hosts_file, refuses_a_key_that_it_does_not_know_and_says_which_was_meant) {
                              HasSubstr("did you mean \"address\"?")));
 }
 
+TEST(hosts_file, lets_the_coordinator_run_anywhere_where_it_says_nothing) {
+  EXPECT_EQ(parse_hosts(two_hosts, "hosts.yaml")->coordinator(), "any");
+  EXPECT_EQ(parse_hosts(two_hosts + "coordinator: root\n", "hosts.yaml")->coordinator(), "root");
+  EXPECT_THAT(problems_in(two_hosts + "coordinator: alpha\n"),
+              HasSubstr("coordinator: expected one of any, root"));
+}
+
 TEST(hosts_file, has_certificates_for_a_day_where_it_says_nothing) {
   const auto file = parse_hosts(two_hosts, "hosts.yaml");
   ASSERT_TRUE(file.has_value()) << file.error().message;
