@@ -303,7 +303,7 @@ void coordinator_state::carry_out(const coordinator_action& action) {
                  },
                  [this](const send_workers_wanted& one) { say(one.message); },
                  [this](const journal_end& order) {
-                   journal_then(with_stores(to_writes(order), stores_.to_journal(std::nullopt)),
+                   journal_then(with_stores(to_writes(order, report_text_), stores_.to_journal(std::nullopt)),
                                 [this] { return core_->ending().on_end_journaled(); });
                  },
                  [this](const request_digests& order) {
@@ -330,6 +330,7 @@ void coordinator_state::finish(const finish_job& order) {
 }
 
 void coordinator_state::hand_over_report(const report_writer::written& written) {
+  report_text_ = written.text;
   if (written.text.empty()) return carry_out(core_->ending().on_report_written(written.ended));
   report_sender_.send(
       context_.agent, context_.self.incarnation, written.text,

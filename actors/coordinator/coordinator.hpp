@@ -94,6 +94,7 @@ private:
   store_book stores_;
   report_writer report_;
   report_sender report_sender_;
+  std::string report_text_{}; ///< that was handed over
   coordinator_reports reports_;
   dispatcher_keeper dispatcher_;
   coordinator_disk disk_; ///< last: its thread ends before what its tasks use goes

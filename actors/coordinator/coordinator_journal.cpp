@@ -13,6 +13,9 @@ namespace {
 
 constexpr auto role_prefix = "role/";
 constexpr auto workers_key = "workers";
+constexpr auto report_key = "report";
+/// An etcd takes 1.5 MB at once, in hexadecimal digits and the like.
+constexpr std::size_t report_bytes_max = std::size_t{512} << 10;
 constexpr std::string_view store_prefix = "store/";
 using common::course_key;
 using common::outcome_key;
@@ -198,11 +201,13 @@ std::vector<persistence::journal_write> to_writes(const journal_fences& order) {
   return writes;
 }
 
-std::vector<persistence::journal_write> to_writes(const journal_end& order) {
+std::vector<persistence::journal_write> to_writes(const journal_end& order, const std::string& report) {
   records::JournalOutcome message;
   message.set_kind(to_record(order.ended.outcome));
   message.set_reason(order.ended.reason);
-  return {{outcome_key, message.SerializeAsString()}};
+  std::vector<persistence::journal_write> writes{{outcome_key, message.SerializeAsString()}};
+  if (!report.empty() && report.size() <= report_bytes_max) writes.push_back({report_key, report});
+  return writes;
 }
 
 std::vector<persistence::journal_write> to_writes(const journal_workers& order) {
@@ -245,8 +250,13 @@ result<past_run> read_past_run(const common::journal_place& place) {
   if (!*contents) return past_run{};
   const auto job = read_job((*contents)->entries);
   if (!job) return tl::unexpected(job.error());
-  past_run past{job->ended.has_value(), (*contents)->owner, read_timeline((*contents)->entries),
-                read_stores((*contents)->entries)};
+  past_run past{job->ended.has_value(),
+                (*contents)->owner,
+                read_timeline((*contents)->entries),
+                read_stores((*contents)->entries),
+                {}};
+  const auto report = (*contents)->entries.find(report_key);
+  if (past.completed && report != (*contents)->entries.end()) past.report = report->second;
   for (const auto& role : job->roles)
     if (role.role.kind == protocol::role_kind::coordinator)
       past.last_coordinator = std::max(past.last_coordinator, role.last_issued);

@@ -37,7 +37,9 @@ std::vector<protocol::parked_slot> read_parked(const journal_entries& entries);
 store_book::stores read_stores(const journal_entries& entries);
 
 std::vector<persistence::journal_write> to_writes(const journal_fences& order);
-std::vector<persistence::journal_write> to_writes(const journal_end& order);
+/// @param report as the root was given it, for a root that has lost it; "": none, or it has the
+/// journal in the same folder. One too large for a write is left out.
+std::vector<persistence::journal_write> to_writes(const journal_end& order, const std::string& report = {});
 std::vector<persistence::journal_write> to_writes(const journal_workers& order);
 std::vector<persistence::journal_write>
 to_writes(const std::vector<std::pair<ps_shard_id, known_store>>& stores);
@@ -53,6 +55,7 @@ struct past_run {
   incarnation last_coordinator; ///< highest incarnation issued for the coordinator; 0: it never started
   timeline_id timeline{};       ///< the newest
   store_book::stores stores{};  ///< as the run knew them last
+  std::string report{};         ///< of one that is completed; "": it is in the run folder alone
 };
 /// @returns as common::read_journal(), and storage_damaged. A run without a journal never started.
 result<past_run> read_past_run(const common::journal_place& place);

@@ -179,6 +179,14 @@ TEST_F(past_run_test, is_completed_when_the_journal_says_so) {
   EXPECT_TRUE(end(3, job_outcome::completed));
 }
 
+TEST_F(past_run_test, has_the_report_of_a_run_that_is_completed) {
+  EXPECT_TRUE(open(1)->write(to_writes(journal_end{{job_outcome::completed, ""}}, "{}\n")));
+  EXPECT_EQ(read_past_run(folder.path())->report, "{}\n");
+  EXPECT_THAT(to_writes(journal_end{{job_outcome::completed, ""}}, std::string(std::size_t{1} << 20, ' ')),
+              testing::SizeIs(1))
+      << "an etcd would not take it";
+}
+
 TEST_F(past_run_test, is_refused_while_its_coordinator_runs) {
   const auto owner = open(1);
   EXPECT_EQ(read_past_run(folder.path()).error().code, error_code::in_use);
