@@ -19,11 +19,12 @@ namespace {
 /// A display, and the signals that end the run.
 class displayed_run final : public runtime::run_observer {
 public:
-  displayed_run(const display_options& options, const display_choice& how, std::filesystem::path run_dir,
-                stop_signals& signals)
+  displayed_run(const display_options& options, const display_choice& how,
+                const runtime::local_run_options& run, stop_signals& signals)
       : options_{options}
       , how_{how}
-      , run_dir_{std::move(run_dir)}
+      , run_dir_{run.run_dir}
+      , home_{run.home}
       , signals_{signals} {}
 
   result<void> begun() override {
@@ -38,6 +39,7 @@ public:
   std::vector<std::string> held_up_by() const override { return how_.held_up_by(); }
   void update(const agent::run_snapshot& now, protocol::time_point at) override {
     display_->update(now, at);
+    if (home_ && !home_->is_alone()) return how_.in_doubt();
     how_.seen(now);
   }
   void event(const protocol::job_event& event) override { display_->event(event); }
@@ -89,6 +91,7 @@ private:
   display_options options_;
   const display_choice& how_;
   std::filesystem::path run_dir_;
+  std::shared_ptr<const runtime::root_home> home_; ///< null where no other process can be the root
   std::unique_ptr<runtime::run_observer> display_; ///< null until the job has begun
   stop_signals& signals_;
   std::optional<std::chrono::steady_clock::time_point> asked_since_{};
@@ -103,7 +106,7 @@ verb_end run_displayed(const runtime::prepared_job& job, const runtime::local_ru
                           .records_per_step = records_per_step(job.spec.train(), job.train_records),
                           .started = common::now()},
                          how,
-                         options.run_dir,
+                         options,
                          signals};
   const auto report = runtime::run_locally(job, options, observer);
   if (!report) return ended_by(report.error());

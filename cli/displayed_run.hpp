@@ -22,6 +22,8 @@ struct display_choice {
   /// Who follows the run beside that: as runtime::run_observer has it.
   std::function<result<void>()> hosts_may_join = [] { return result<void>{}; };
   std::function<void(const agent::run_snapshot&)> seen = [](const auto&) {};
+  /// In place of seen() while another process may be the root.
+  std::function<void()> in_doubt = [] {};
   /// Asked as for signals. Set: the run is to end in order, for that reason.
   std::function<std::optional<std::string>()> must_end = [] { return std::nullopt; };
   /// Asked once, at a SIGTERM: whether another process goes on with the run on the hosts as they

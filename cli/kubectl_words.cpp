@@ -4,6 +4,7 @@
 #include "cli/kubernetes_objects.hpp"
 #include "kubernetes/eviction_budget.hpp"
 #include "kubernetes/job_outcome.hpp"
+#include "kubernetes/job_wish.hpp"
 #include "kubernetes/json_text.hpp"
 #include "kubernetes/pod_requests.hpp"
 
@@ -214,9 +215,7 @@ result<submitted_job> read_job(const pods_target& of, const std::string& answer)
   const auto spec = member(job, "spec");
   const auto suspend = member(spec, "suspend");
   made.is_suspended = suspend.is_boolean() && suspend.get<bool>();
-  for (const auto& volume : member(member(member(spec, "template"), "spec"), "volumes"))
-    if (text_in(volume, "name") == run_volume)
-      made.has_run_claim = !member(volume, "persistentVolumeClaim").is_null();
+  made.outlives_pods = kubernetes::run_outlives_pods(job, run_volume);
   for (const auto& one : member(member(job, "status"), "conditions")) {
     const auto type = text_in(one, "type");
     if (text_in(one, "status") == "True" && (type == "Complete" || type == "Failed")) made.ended = type;

@@ -64,7 +64,7 @@ result<void> check_version(const std::string& answer);
 /// What is known of the Job of a control pod.
 struct submitted_job {
   bool is_suspended = false;
-  bool has_run_claim = false; ///< the run folder outlives the pod
+  bool outlives_pods = false; ///< the run, its control pod
   std::string ended{};        ///< "Complete" or "Failed"; "" while it runs
   std::string outcome{};      ///< exit code and reason, as its control pod told them; "" where it has not
 };

@@ -2,6 +2,7 @@
 
 #include "cli/yaml_text.hpp"
 #include "kubernetes/eviction_budget.hpp"
+#include "kubernetes/job_wish.hpp"
 #include "kubernetes/pod_memory.hpp"
 #include "kubernetes/pod_requests.hpp"
 #include "kubernetes/pod_starts.hpp"
@@ -31,6 +32,10 @@ constexpr int control_restarts_max = 100;
 /// For which a pod of a host stays on a node that Kubernetes hears nothing of any more; it waits 40
 /// s for that, and by itself 5 minutes more. dlrun has made another one long before.
 constexpr int silent_node_s = 10;
+/// Likewise of a control pod that another one may follow at once: until then the job stands still.
+constexpr int silent_control_s = 0;
+/// Of a pod of a Job: it differs from that of any other Job, also of one of the same name.
+constexpr auto job_uid_field = "metadata.labels['batch.kubernetes.io/controller-uid']";
 /// To end the job in order, which takes as long as the step in hand.
 constexpr int control_grace_s = 60;
 /// Beyond the grace of the job: for what ends behind its workers.
@@ -69,12 +74,13 @@ std::string as_argument(std::string text) {
 
 std::string list_of_hosts(const pods_wish& of) {
   const object control{{"name", "control"}, {"address", "self"}, {"cpus", of.control_cpus.value_or(of.cpus)}};
-  return to_yaml({{"hosts", object::array({control})},
-                  {"join",
-                   {{"listen", fmt::format("self:{}", join_port)},
+  object listed{{"hosts", object::array({control})}};
+  if (of.journal) listed["coordinator"] = "root"; // of all pods the control pod alone reaches the etcd
+  listed["join"] = {{"listen", fmt::format("self:{}", join_port)},
                     {"hosts_min", of.hosts_min},
                     {"hosts_max", of.hosts_max + 1},
-                    {"key_file", fmt::format("{}/key", secret_folder)}}}});
+                    {"key_file", fmt::format("{}/key", secret_folder)}};
+  return to_yaml(listed);
 }
 
 object secret(const pods_wish& of) {
@@ -112,10 +118,12 @@ object network_policy(const pods_wish& of) {
 }
 
 /// The control pod and the API server, which has an address of no pod, behind the one of its
-/// Service.
+/// Service; and an etcd, of which that may be so too.
 object control_policy(const pods_wish& of) {
+  std::set<int> reached{api_ports.begin(), api_ports.end()};
+  if (of.journal) reached.insert(of.journal->ports.begin(), of.journal->ports.end());
   object ports = object::array();
-  for (const int port : api_ports) ports.push_back({{"port", port}, {"protocol", "TCP"}});
+  for (const int port : reached) ports.push_back({{"port", port}, {"protocol", "TCP"}});
   return {{"apiVersion", "networking.k8s.io/v1"},
           {"kind", "NetworkPolicy"},
           {"metadata", metadata(of, of.name + "-control")},
@@ -174,6 +182,10 @@ object volume_at(const char* name, const std::string& path, bool is_read_only) {
   return made;
 }
 
+object secret_volume(const char* name, const std::string& secret) {
+  return {{"name", name}, {"secret", {{"secretName", secret}, {"defaultMode", 0400}}}};
+}
+
 object folder_of_pod(const char* name, const std::string& size) {
   return {{"name", name}, {"emptyDir", {{"sizeLimit", size}}}};
 }
@@ -184,18 +196,21 @@ object claimed(const char* name, const std::string& claim, bool is_read_only) {
   return {{"name", name}, {"persistentVolumeClaim", std::move(made)}};
 }
 
+object field_variable(const char* name, const char* path) {
+  return {{"name", name}, {"valueFrom", {{"fieldRef", {{"fieldPath", path}}}}}};
+}
+
 /// For the standard "restricted" of Pod Security.
 /// @param has_folder of the pod, which is on the disk of its node
 object container(const pods_wish& of, const std::vector<std::string>& arguments, std::uint32_t cpus,
                  object mounts, bool has_folder) {
   object room{{"cpu", fmt::format("{}", cpus)}, {"memory", of.memory}};
   if (has_folder) room["ephemeral-storage"] = of.disk;
-  const object address{{"name", "POD_IP"}, {"valueFrom", {{"fieldRef", {{"fieldPath", "status.podIP"}}}}}};
   return {{"name", "dlrun"},
           {"image", of.image},
           {"command", object::array({pod_program})},
           {"args", arguments},
-          {"env", object::array({address})},
+          {"env", object::array({field_variable("POD_IP", "status.podIP")})},
           {"resources", {{"requests", room}, {"limits", room}}},
           {"securityContext",
            {{"allowPrivilegeEscalation", false},
@@ -233,57 +248,82 @@ object pod_template(const pods_wish& of, const char* component, object container
 }
 
 /// What is common to both kinds of pod.
-object secret_volume(const pods_wish& of) {
-  return {{"name", "key"}, {"secret", {{"secretName", secret_name(of)}, {"defaultMode", 0400}}}};
+object key_volume(const pods_wish& of) { return secret_volume("key", secret_name(of)); }
+
+/// Of pods that are to be replaced soon when their node is gone. @param silent_s for which they
+/// stay on one of which Kubernetes hears nothing any more
+object short_tolerations(int silent_s) {
+  object all = object::array();
+  for (const auto* what : {"node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"})
+    all.push_back(
+        {{"key", what}, {"operator", "Exists"}, {"effect", "NoExecute"}, {"tolerationSeconds", silent_s}});
+  return all;
 }
 
-/// One pod, whose container is started again in place, and goes on with its run. Another pod takes
-/// its place when it has ended, not before: a run has one root.
-object control_job(const pods_wish& of) {
+/// Each control pod has a folder of its own, and the etcd has what the next one needs: one that is
+/// still there, or may be, is in nobody's way (R40).
+bool may_overlap(const pods_wish& of) { return of.journal && of.run_claim.empty(); }
+
+/// A Job that is made again has another one: it begins a run of its own.
+bool has_own_prefix(const pods_wish& of) { return of.journal && of.journal->has_own_prefix; }
+
+std::vector<std::string> control_arguments(const pods_wish& of) {
   std::vector<std::string> arguments{"train",       fmt::format("{}/job.yaml", job_folder),
                                      "--hosts",     fmt::format("{}/hosts.yaml", job_folder),
                                      "--address",   "$(POD_IP)",
                                      "--run-dir",   run_folder_of(of.name),
                                      "--or-resume", "--kubernetes-job",
                                      of.name};
+  if (!of.model_claim.empty())
+    arguments.insert(arguments.end(), {"--export", fmt::format("{}/{}.safetensors", model_folder, of.name)});
   if (of.data_bytes_max > 0)
     arguments.insert(arguments.end(), {"--set", fmt::format("data.memory_limit={}", of.data_bytes_max)});
   for (const auto& one : of.overrides) arguments.insert(arguments.end(), {"--set", as_argument(one)});
+  if (has_own_prefix(of))
+    arguments.insert(arguments.end(),
+                     {"--set", fmt::format("cluster.journal.etcd.prefix=dlrun/{}-$(JOB_UID)", of.name)});
+  return arguments;
+}
+
+/// One pod, whose container is started again in place, and goes on with its run. Another pod takes
+/// its place when it has ended, and not before where it has the same folder: a run has one root.
+object control_job(const pods_wish& of) {
   object mounts = object::array({volume_at("files", job_folder, true), volume_at("key", secret_folder, true),
                                  volume_at(run_volume, runs_folder, false)});
   object volumes = object::array(
       {{{"name", "files"}, {"configMap", {{"name", files_name(of)}}}},
-       secret_volume(of),
+       key_volume(of),
        of.run_claim.empty() ? folder_of_pod(run_volume, of.disk) : claimed(run_volume, of.run_claim, false)});
   if (!of.data_claim.empty()) {
     mounts.push_back(volume_at("data", data_folder, true));
     volumes.push_back(claimed("data", of.data_claim, true));
   }
+  if (!of.model_claim.empty()) {
+    mounts.push_back(volume_at("model", model_folder, false));
+    volumes.push_back(claimed("model", of.model_claim, false));
+  }
+  if (!of.journal_secret.empty()) {
+    mounts.push_back(volume_at("journal", journal_folder, true));
+    volumes.push_back(secret_volume("journal", of.journal_secret));
+  }
   const auto cpus = std::max(of.control_cpus.value_or(of.cpus), 1U);
-  auto pod =
-      pod_template(of, "control", container(of, arguments, cpus, std::move(mounts), of.run_claim.empty()),
-                   std::move(volumes), control_grace_s, account_name(of));
+  auto contained = container(of, control_arguments(of), cpus, std::move(mounts), of.run_claim.empty());
+  if (has_own_prefix(of)) contained["env"].push_back(field_variable("JOB_UID", job_uid_field));
+  auto pod = pod_template(of, "control", std::move(contained), std::move(volumes), control_grace_s,
+                          account_name(of));
   pod["metadata"]["annotations"][autoscaler_annotation] = "false"; // the job stands still meanwhile
+  if (may_overlap(of)) pod["spec"]["tolerations"] = short_tolerations(silent_control_s);
+  auto named = metadata(of, of.name);
+  if (of.journal) named["annotations"][kubernetes::journal_annotation] = kubernetes::journal_in_etcd;
   return {{"apiVersion", "batch/v1"},
           {"kind", "Job"},
-          {"metadata", metadata(of, of.name)},
+          {"metadata", std::move(named)},
           {"spec",
            {{"completions", 1},
             {"parallelism", 1},
-            {"podReplacementPolicy", "Failed"},
+            {"podReplacementPolicy", may_overlap(of) ? "TerminatingOrFailed" : "Failed"},
             {"backoffLimit", control_restarts_max},
             {"template", std::move(pod)}}}};
-}
-
-/// Of pods that are to be replaced soon when their node is gone.
-object short_tolerations() {
-  object all = object::array();
-  for (const auto* what : {"node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"})
-    all.push_back({{"key", what},
-                   {"operator", "Exists"},
-                   {"effect", "NoExecute"},
-                   {"tolerationSeconds", silent_node_s}});
-  return all;
 }
 
 /// Of a pod of a host, to which the control pod adds name, owner and host name.
@@ -301,10 +341,10 @@ object host_template(const pods_wish& of) {
                                            fmt::format("{}", of.cpus)};
   object mounts =
       object::array({volume_at("key", secret_folder, true), volume_at(run_volume, runs_folder, false)});
-  object volumes = object::array({secret_volume(of), folder_of_pod(run_volume, of.disk)});
+  object volumes = object::array({key_volume(of), folder_of_pod(run_volume, of.disk)});
   auto pod = pod_template(of, "host", container(of, arguments, of.cpus, std::move(mounts), true),
                           std::move(volumes), of.leave_grace.count() + host_grace_s);
-  pod["spec"]["tolerations"] = short_tolerations();
+  pod["spec"]["tolerations"] = short_tolerations(silent_node_s);
   auto& annotations = pod["metadata"]["annotations"];
   if (!of.memory_max.empty()) annotations[kubernetes::memory_max_annotation] = of.memory_max;
   if (of.pending_patience_s > 0)

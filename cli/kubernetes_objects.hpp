@@ -7,12 +7,19 @@
 #include <cstdint>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 namespace dlrun::cli {
+
+/// An etcd that has the journal of a job on pods, which its control pod alone reaches.
+struct pods_journal {
+  bool has_own_prefix = false;     ///< the job names none: each Job of Kubernetes has one of its own
+  std::set<std::uint16_t> ports{}; ///< of its members
+};
 
 struct pods_wish {
   std::string name;       ///< of the Job of the control pod; the other objects have names made of it
@@ -33,8 +40,11 @@ struct pods_wish {
   std::uint64_t data_bytes_max = 0; ///< that it may decode; 0: as the job says
   std::string data_claim{};         ///< mounted where data_folder is, in the control pod; "": nothing is
   std::string run_claim{};          ///< where the run folder is; "": it goes with the control pod
+  std::string model_claim{};        ///< where the trained model is put; "": nowhere but in the run folder
   std::string secret{};             ///< one that is there, with the key; "": one is made, of `key`
   security::secret_text key{};      ///< as a file of it
+  std::optional<pods_journal> journal{}; ///< in an etcd; nothing: in the run folder
+  std::string journal_secret{};          ///< with what proves the control pod to that; "": nothing does
   std::string service_account{}; ///< one that is there, for the control pod; "": one is made, with its rights
   std::vector<std::pair<std::string, std::string>> node_labels{}; ///< that a node has to have
   std::string priority_class{};         ///< of all pods; "": that which the cluster gives them
@@ -50,6 +60,8 @@ inline constexpr auto hosts_max_annotation = "dlrun/hosts-max";
 /// Where things are in a pod.
 inline constexpr auto job_folder = "/etc/dlrun";
 inline constexpr auto data_folder = "/data";
+inline constexpr auto model_folder = "/model";
+inline constexpr auto journal_folder = "/run/secrets/dlrun-journal";
 inline constexpr auto pod_program = "/usr/local/bin/dlrun";
 /// Volume of a pod that has its folder of the run.
 inline constexpr auto run_volume = "run";

@@ -86,6 +86,10 @@ void pods_hosts::see(const agent::run_snapshot& now) {
   if (const auto to = service(); to && !now.hosts.empty()) to->hosts_are(sights_of(job_, now.hosts));
 }
 
+void pods_hosts::pause() {
+  if (const auto to = service()) to->pause();
+}
+
 std::optional<kubernetes::pods_end> pods_hosts::end() const {
   const auto of = service();
   return of ? of->end() : std::nullopt;

@@ -32,6 +32,8 @@ public:
   /// @returns bad_usage in what is no pod, or one without a token or a template for others.
   result<void> begin();
   void see(const agent::run_snapshot& now);
+  /// Another root may have taken the run over: no pod is made or deleted until the next see().
+  void pause();
   /// Set: the job is to end, and why.
   std::optional<kubernetes::pods_end> end() const;
   /// Whether another pod goes on with the job when this one is asked to end, so that the hosts are

@@ -2,6 +2,7 @@
 
 #include "base/utf8.hpp"
 #include "cli/pod_sizes.hpp"
+#include "cli/pods_journal.hpp"
 #include "job/choices.hpp"
 #include "job/field_rules.hpp"
 #include "job/source_text.hpp"
@@ -74,9 +75,6 @@ result<void> check_job(const spec::JobSpec& job, const pods_wish& wanted) {
     return refuse(
         "durability.log: with \"off\" nothing is kept to go on with, and a container that is started "
         "again could not: let it be \"auto\"");
-  if (job.cluster().journal().has_etcd())
-    return refuse(
-        "cluster.journal: these pods reach each other and nobody else, so no etcd: let it be \"folder\"");
   if (job::device_of(job) == job::device::cuda)
     return refuse(
         "cluster.device: with \"cuda\" workers need GPUs, and these pods ask for none: let it be \"cpu\"");
@@ -106,6 +104,7 @@ result<void> read_pods_job(const std::string& file, pods_wish& wanted) {
                             text->size(), job_bytes_max));
   if (auto fine = check_job(*job, wanted); !fine) return fine;
   if (auto fine = check_paths(*job, wanted); !fine) return fine;
+  if (auto settled = settle_journal(*job, wanted); !settled) return settled;
   if (auto settled = settle_sizes(*job, wanted); !settled) return settled;
   if (wanted.name.empty()) wanted.name = job->name();
   wanted.job_file = std::move(*text);

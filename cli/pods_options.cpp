@@ -126,16 +126,21 @@ result<void> check(pods_options& options) {
     fine = refuse("--namespace", pods.name_space,
                   "expected small letters, digits and '-', no '-' first or last, at most 63");
   const std::array names{std::pair{"--data-claim", &pods.data_claim},
-                         std::pair{"--run-claim", &pods.run_claim}, std::pair{"--secret", &pods.secret},
+                         std::pair{"--run-claim", &pods.run_claim},
+                         std::pair{"--model-claim", &pods.model_claim},
+                         std::pair{"--secret", &pods.secret},
+                         std::pair{"--journal-secret", &pods.journal_secret},
                          std::pair{"--service-account", &pods.service_account},
                          std::pair{"--priority-class", &pods.priority_class}};
   for (const auto& [option, value] : names)
     if (fine) fine = check_name_of(option, *value);
-  if (fine && !pods.run_claim.empty() && pods.run_claim == pods.data_claim)
-    fine =
-        refuse("--run-claim", pods.run_claim,
-               "the control pod mounts --data-claim to read only, so the run needs a claim of its own: name "
-               "another");
+  for (const auto& [option, claim] :
+       {std::pair{"--run-claim", &pods.run_claim}, std::pair{"--model-claim", &pods.model_claim}})
+    if (fine && !claim->empty() && *claim == pods.data_claim)
+      fine =
+          refuse(option, *claim,
+                 "the control pod mounts --data-claim to read only, so what it writes needs a claim of its "
+                 "own: name another");
   if (fine) fine = check_sizes(pods);
   if (fine) fine = add_node_labels(options.node_labels, pods);
   if (fine) fine = check_hosts_min(options);
@@ -165,6 +170,32 @@ void say_settled(const pods_wish& pods, bool has_memory, bool has_disk) {
   say(stderr, "dlrun: as the job needs it, each pod has{} ('dlrun validate FILE --kubernetes')\n", made);
 }
 
+/// What goes with the control pod.
+void say_lost(const pods_wish& pods) {
+  if (!pods.run_claim.empty()) return;
+  const bool has_model = !pods.model_claim.empty();
+  if (!pods.journal)
+    cli::warn(has_model
+                  ? "without --run-claim the run goes when the control pod does, and another one begins"
+                  : "without --run-claim the run folder, and the trained model in it, goes when the control "
+                    "pod does");
+  if (pods.journal && !has_model)
+    cli::warn("the run goes on when the control pod is lost, but without --run-claim and --model-claim the "
+              "trained model goes with the control pod when the job is complete");
+  if (pods.journal && !pods.has_copies)
+    cli::warn("there are no copies of PS shards (--hosts-min, durability.replicas): without --run-claim the "
+              "loss of the control pod brings the job back to its beginning");
+}
+
+void add_claims(CLI::App& command, pods_wish& pods) {
+  command.add_option("--data-claim", pods.data_claim,
+                     "PersistentVolumeClaim with the data, which the control pod sees in /data");
+  command.add_option("--run-claim", pods.run_claim,
+                     "PersistentVolumeClaim for the run folder, which outlives the control pod");
+  command.add_option("--model-claim", pods.model_claim,
+                     "PersistentVolumeClaim into which the trained model is written, as NAME.safetensors");
+}
+
 void add_options_of_pods(CLI::App& command, pods_options& options) {
   auto& pods = options.pods;
   command
@@ -192,10 +223,7 @@ void add_options_of_pods(CLI::App& command, pods_options& options) {
                      "So much a pod gets whose container was out of memory twice (default: --memory)");
   command.add_option("--disk", pods.disk,
                      "Room for the run in each pod, but where --run-claim is (default: what the job needs)");
-  command.add_option("--data-claim", pods.data_claim,
-                     "PersistentVolumeClaim with the data, which the control pod sees in /data");
-  command.add_option("--run-claim", pods.run_claim,
-                     "PersistentVolumeClaim for the run folder, which outlives the control pod");
+  add_claims(command, pods);
   command.add_option("--priority-class", pods.priority_class,
                      "PriorityClass of all pods (default: that of the cluster)");
   command
@@ -232,6 +260,9 @@ void add_pods_options(CLI::App& command, pods_options& options) {
   command.add_option(
       "--secret", pods.secret,
       "Secret that is there already, whose 'key' has 64 hexadecimal digits (default: one is made)");
+  command.add_option("--journal-secret", pods.journal_secret,
+                     "Secret that is there already, with the files in /run/secrets/dlrun-journal that "
+                     "cluster.journal names; the control pod alone has it");
   command.add_option(
       "--service-account", pods.service_account,
       "ServiceAccount that is there already, for the control pod (default: one is made, with a "
@@ -249,9 +280,7 @@ result<void> settle(pods_options& options) {
   if (pods.secret.empty())
     if (auto made = make_key(pods); !made) return made;
   say_settled(pods, has_memory, has_disk);
-  if (pods.run_claim.empty())
-    cli::warn(
-        "without --run-claim the run folder, and the trained model in it, goes when the control pod does");
+  say_lost(pods);
   return {};
 }
 

@@ -44,7 +44,7 @@ std::string summary_of(const dlrun::report& of) {
 
 bool is_final(const verb_end& ended, const ended_run& run) {
   if (ended.code == 0 || ended.report || ended.is_for_good) return true;
-  if (ended.code != static_cast<int>(job::exit_code::bad_input)) return false;
+  if (ended.code != static_cast<int>(job::exit_code::bad_input) || ended.may_pass) return false;
   return ended.error != error_code::bad_data || !run.was_begun;
 }
 
@@ -81,8 +81,9 @@ std::optional<kubernetes::job_outcome> outcome_of(const verb_end& ended, const e
 }
 
 void tell_kubernetes(const verb_end& ended, const std::string& job, const std::filesystem::path& run_dir) {
-  const auto outcome = outcome_of(ended, {.is_elsewhere = runtime::has_root(run_dir),
-                                          .was_begun = !runtime::holds_at_most_a_beginning(run_dir)});
+  const auto outcome =
+      outcome_of(ended, {.is_elsewhere = runtime::has_root(run_dir) || ended.error == error_code::in_use,
+                         .was_begun = !runtime::holds_at_most_a_beginning(run_dir)});
   if (!outcome) return;
   if (auto left = leave_last_words(*outcome); !left) warn(left.error().message);
   if (auto told = tell_server(*outcome, job); !told)

@@ -12,7 +12,7 @@ namespace dlrun::cli {
 
 /// The run of a job that has ended.
 struct ended_run {
-  bool is_elsewhere = false; ///< another process has its folder
+  bool is_elsewhere = false; ///< another process has its folder, or is its root (R40)
   bool was_begun = false;    ///< it has trained, or was about to, now or before
 };
 

@@ -45,10 +45,11 @@ result<int> stop(const kubectl& cluster, const pods_target& of) {
   if (!job->ended.empty())
     return fail(error_code::bad_usage, fmt::format("the job '{}' is over ({})", of.job, job->ended));
   if (job->is_suspended) return fail(error_code::bad_usage, fmt::format("'{}' is stopped already", of.job));
-  if (!job->has_run_claim)
+  if (!job->outlives_pods)
     return fail(error_code::bad_usage,
                 fmt::format("'{}' has its run folder in its control pod, with which it would go: submit jobs "
-                            "that are to be stopped with --run-claim; 'dlrun delete {}' gives this one up",
+                            "that are to be stopped with --run-claim, or with their journal in an etcd; "
+                            "'dlrun delete {}' gives this one up",
                             of.job, of.text()));
   const auto told = cluster.ask(words_for_stop(of), fmt::format("cannot stop '{}'", of.job));
   if (!told) return tl::unexpected(told.error());

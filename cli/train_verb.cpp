@@ -6,6 +6,7 @@
 #include "cli/pods_hosts.hpp"
 #include "cli/pods_outcome.hpp"
 #include "cli/resumed_run.hpp"
+#include "cli/trained_export.hpp"
 #include "cli/verb_end.hpp"
 #include "cli/verbs.hpp"
 #include "cli/warn_of_trained_on.hpp"
@@ -26,6 +27,7 @@ struct train_options {
   std::string hosts;
   std::string address;
   std::string kubernetes_job;
+  std::string model_file; ///< to be written; "": none
   bool or_resume = false;
   bool detach = false;
   bool json = false;
@@ -52,20 +54,53 @@ verb_end say_completed_again(const runtime::begun_run& found, bool json) {
   return {code, {}, *std::move(report), std::nullopt};
 }
 
+/// Of a control pod, while the root that it is to follow still writes (R40): waits until that has
+/// ended, or this pod is to end.
+class follower {
+public:
+  bool waits(const error& held) {
+    if (!signals_)
+      say(stderr, "dlrun: {}; this one waits, and goes on when that one has ended\n", held.message);
+    if (!signals_) signals_.emplace();
+    return !is_to_end();
+  }
+  bool is_to_end() const { return signals_ && signals_->has_come(); }
+
+private:
+  std::optional<stop_signals> signals_{};
+};
+
+result<runtime::resumption> become_root(const runtime::begun_run& found, const spec::JobSpec& asked,
+                                        const std::optional<runtime::hosts_plan>& hosts,
+                                        const train_options& options, bool& is_to_end) {
+  if (options.kubernetes_job.empty())
+    return runtime::prepare_resumption(found.folder, {.overrides = found.changes}, hosts, asked);
+  follower waiting;
+  auto resumed = runtime::prepare_resumption(found.folder, {.overrides = found.changes}, hosts, asked, {},
+                                             [&](const auto& held) { return waiting.waits(held); });
+  is_to_end = waiting.is_to_end();
+  return resumed;
+}
+
 /// Also when it is completed.
 verb_end go_on(const runtime::begun_run& found, const spec::JobSpec& asked,
                const std::optional<runtime::hosts_plan>& hosts, const train_options& options,
                const display_choice& how) {
   if (found.failed) return say_failed(found, options.json);
-  const auto resumed = runtime::prepare_resumption(found.folder, {.overrides = found.changes}, hosts, asked);
+  bool is_to_end = false;
+  const auto resumed = become_root(found, asked, hosts, options, is_to_end);
+  if (is_to_end) return {static_cast<int>(job::exit_code::interrupted), "interrupted by a signal"};
   if (!resumed) return ended_by(resumed.error());
   if (resumed->job) return run_resumed(*resumed, hosts, how);
   return say_completed_again(found, options.json);
 }
 
 /// @param torn what becomes of a beginning in the folder
-verb_end begin(const train_options& options, const std::optional<runtime::hosts_plan>& hosts,
-               runtime::torn_beginning torn, const display_choice& how) {
+/// @param is_elsewhere asked where it did not begin: whether another process has just begun it
+/// @returns nothing where that is so
+std::optional<verb_end> begin(const train_options& options, const std::optional<runtime::hosts_plan>& hosts,
+                              runtime::torn_beginning torn, const std::function<bool()>& is_elsewhere,
+                              const display_choice& how) {
   auto job = runtime::prepare_new_job(options.file, options.overrides);
   if (!job) return ended_by(job.error());
   if (auto fits = runtime::check_for_hosts(job->spec, hosts); !fits) return ended_by(fits.error());
@@ -74,6 +109,7 @@ verb_end begin(const train_options& options, const std::optional<runtime::hosts_
   const auto run = runtime::begin_run(
       *job, options.run_dir,
       {.torn = torn, .hosts = hosts, .is_interrupted = [&signals] { return signals.has_come(); }});
+  if (!run && is_elsewhere()) return std::nullopt;
   if (!run) return ended_by(run.error());
   if (run->device)
     tell_auto("device", "cluster", "device", run->device->device, run->device->reason, options.json);
@@ -89,16 +125,38 @@ verb_end begin(const train_options& options, const std::optional<runtime::hosts_
                        how, signals);
 }
 
+/// The run in its folder, or in the etcd, if there is one.
+verb_end begin_or_go_on(const train_options& options, const std::optional<runtime::hosts_plan>& hosts,
+                        const display_choice& how) {
+  const auto asked = job::read_spec(options.file, options.overrides);
+  if (!asked) return ended_by(asked.error());
+  auto found = runtime::find_begun_run(*asked, options.run_dir, hosts.has_value());
+  if (found && !*found) {
+    const auto is_elsewhere = [&] { return hosts && runtime::has_begun_in_etcd(*asked).value_or(false); };
+    if (auto ended = begin(options, hosts, runtime::torn_beginning::removed, is_elsewhere, how))
+      return *std::move(ended);
+    found = runtime::find_begun_run(*asked, options.run_dir, hosts.has_value());
+  }
+  if (found && *found) return go_on(**found, *asked, hosts, options, how);
+  if (found) return ended_by({error_code::in_use, "another root has begun this run just now: try again"});
+  auto ended = ended_by(found.error());
+  ended.may_pass = !runtime::has_begun_in_etcd(*asked);
+  return ended;
+}
+
 verb_end train(const train_options& options, const display_choice& how) {
   const auto hosts = runtime::plan_hosts_if_named(options.hosts, options.address);
   if (!hosts) return ended_by(hosts.error());
-  if (!options.or_resume) return begin(options, *hosts, runtime::torn_beginning::refused, how);
-  const auto asked = job::read_spec(options.file, options.overrides);
-  if (!asked) return ended_by(asked.error());
-  const auto found = runtime::find_begun_run(*asked, options.run_dir, hosts->has_value());
-  if (!found) return ended_by(found.error());
-  if (*found) return go_on(**found, *asked, *hosts, options, how);
-  return begin(options, *hosts, runtime::torn_beginning::removed, how);
+  if (auto fine = check_export(options.model_file, options.run_dir); !fine) {
+    auto ended = ended_by(fine.error());
+    ended.may_pass = true; // what it is on may be away for a while
+    return ended;
+  }
+  auto ended = options.or_resume
+                   ? begin_or_go_on(options, *hosts, how)
+                   : *begin(
+                         options, *hosts, runtime::torn_beginning::refused, [] { return false; }, how);
+  return export_trained(std::move(ended), options.model_file, options.run_dir);
 }
 
 /// In a control pod: makes the pods of its hosts, and tells Kubernetes how the job has ended.
@@ -107,6 +165,7 @@ int train_on_pods(const train_options& options) {
   auto ended = train(options, {.json = options.json,
                                .hosts_may_join = [&pods] { return pods->begin(); },
                                .seen = [&pods](const auto& now) { pods->see(now); },
+                               .in_doubt = [&pods] { pods->pause(); },
                                .must_end = [&pods]() -> std::optional<std::string> {
                                  const auto why = pods->end();
                                  return why ? std::optional{why->why} : std::nullopt;
@@ -148,6 +207,10 @@ void add_train(CLI::App& app, verb& chosen) {
   command->add_flag(
       "--or-resume", options->or_resume,
       "Go on with the run in its folder where there is one, for what starts it again and again");
+  command
+      ->add_option("--export", options->model_file,
+                   "When the job is complete, write the model to this file, as 'dlrun export' does")
+      ->needs(run_dir);
   auto* detach =
       command->add_flag("--detach", options->detach,
                         "Return when the job has begun; it keeps going without terminal, see 'attach'");

@@ -17,6 +17,7 @@ struct verb_end {
   std::optional<dlrun::report> report{}; ///< of the run, where that ended it
   std::optional<error_code> error{};     ///< where this did
   bool is_for_good = false;              ///< another start would end the same way, report or not
+  bool may_pass = false;                 ///< it was wrong input, but of a run that may have begun, elsewhere
 };
 
 /// Complains of the error and ends with its exit code.

@@ -22,6 +22,12 @@ void host_pods::on_news(pod_news news) {
 void host_pods::hosts_are(host_sights hosts) {
   const std::scoped_lock lock{mutex_};
   hosts_ = std::move(hosts);
+  is_paused_ = false;
+}
+
+void host_pods::pause() {
+  const std::scoped_lock lock{mutex_};
+  is_paused_ = true;
 }
 
 void host_pods::on_watch_works() { on_done(pod_question::told); }
@@ -29,6 +35,11 @@ void host_pods::on_watch_works() { on_done(pod_question::told); }
 std::optional<pods_end> host_pods::end() const {
   const std::scoped_lock lock{mutex_};
   return end_;
+}
+
+bool host_pods::is_paused() const {
+  const std::scoped_lock lock{mutex_};
+  return is_paused_;
 }
 
 /// Once it is to end that stays so.
@@ -49,7 +60,7 @@ std::vector<std::string> host_pods::held_up_by() const {
 }
 
 void host_pods::pass() {
-  if (must_end()) return;
+  if (must_end() || is_paused()) return;
   std::vector<pod_news> news;
   std::optional<host_sights> hosts;
   {
@@ -119,6 +130,7 @@ bool host_pods::look() {
 /// What the server does not answer it does not answer for the others either.
 void host_pods::carry_out(const std::vector<pod_action>& actions) {
   for (const auto& action : actions) {
+    if (is_paused()) return; // since the last request, which may have taken its time
     const auto refused = std::visit([this](const auto& what) { return carry_out(what); }, action);
     if (refused && (may_pass(refused->kind) || refused->kind == refusal_kind::namespace_ends)) return;
   }

@@ -42,6 +42,8 @@ public:
   void on_watch_works();
   /// What the job says of its hosts, once it has begun.
   void hosts_are(host_sights hosts);
+  /// Nobody knows whether what the job said still holds: nothing is done until it says it again.
+  void pause();
   /// Blocks while it asks.
   void pass();
 
@@ -52,6 +54,7 @@ public:
 
 private:
   bool must_end();
+  bool is_paused() const;
   bool look();
   void look_at_starts(time_point now);
   void look_at_nodes();
@@ -73,6 +76,7 @@ private:
   mutable std::mutex mutex_;
   std::vector<pod_news> news_; ///< guarded by mutex_, as are the next
   std::optional<host_sights> hosts_{};
+  bool is_paused_ = false;
   pod_refusals refusals_;
   pod_starts starts_;
   std::string refused_{}; ///< nodes, for people

@@ -18,6 +18,11 @@ bool is_claimed(const nlohmann::json& job, const std::string& volume) {
 
 } // namespace
 
+bool run_outlives_pods(const nlohmann::json& job, const std::string& volume) {
+  return is_claimed(job, volume) ||
+         text_in(member(member(job, "metadata"), "annotations"), journal_annotation) == journal_in_etcd;
+}
+
 answer<bool> is_to_stop(api_client& client, const std::string& job, const std::string& volume,
                         time_point give_up) {
   const auto found = client.ask(
@@ -25,7 +30,7 @@ answer<bool> is_to_stop(api_client& client, const std::string& job, const std::s
   if (!found && found.error().kind == refusal_kind::not_there) return true;
   if (!found) return tl::unexpected(found.error());
   if (!text_at(*found, "/metadata/deletionTimestamp").empty()) return true;
-  return member(member(*found, "spec"), "suspend") == true || !is_claimed(*found, volume);
+  return member(member(*found, "spec"), "suspend") == true || !run_outlives_pods(*found, volume);
 }
 
 } // namespace dlrun::kubernetes

@@ -83,6 +83,13 @@ result<std::optional<begun_run>> find_in_etcd(const spec::JobSpec& asked, const 
 
 } // namespace
 
+std::optional<bool> has_begun_in_etcd(const spec::JobSpec& asked) {
+  const auto& journal = asked.cluster().journal();
+  if (!journal.has_etcd() || journal.etcd().prefix() == "auto") return false;
+  const auto exists = root_home::exists(asked);
+  return exists ? std::optional{*exists} : std::nullopt;
+}
+
 result<std::optional<begun_run>> find_begun_run(const spec::JobSpec& asked, const std::string& wanted,
                                                 bool has_hosts) {
   if (auto keeps = check_keeps_something(asked); !keeps) return tl::unexpected(keeps.error());

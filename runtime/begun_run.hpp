@@ -32,4 +32,8 @@ struct begun_run {
 result<std::optional<begun_run>> find_begun_run(const spec::JobSpec& asked, const std::string& wanted,
                                                 bool has_hosts);
 
+/// Where find_begun_run() found none, or failed: whether the etcd has a run of this job by now
+/// (R40). Nothing: nobody can tell.
+std::optional<bool> has_begun_in_etcd(const spec::JobSpec& asked);
+
 } // namespace dlrun::runtime

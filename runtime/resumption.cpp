@@ -4,6 +4,7 @@
 #include "actors/common/patience.hpp"
 #include "actors/coordinator/coordinator_journal.hpp"
 #include "actors/protocol/timeline.hpp"
+#include "base/atomic_file.hpp"
 #include "base/output_file.hpp"
 #include "base/random.hpp"
 #include "base/shell_word.hpp"
@@ -286,11 +287,14 @@ result<void> check_completed(const run_folder& folder, const trained_with& past,
                                                   : "--set"));
 }
 
-/// Nothing else says which version a store of a completed run must have.
-result<void> check_has_report(const resumption& made, const trained_with& past) {
+/// Nothing else says which version a store of a completed run must have. @param journaled as
+/// coordinator::past_run has it
+result<void> see_to_report(const resumption& made, const trained_with& past, const std::string& journaled) {
   std::error_code ignored;
+  const auto report = made.folder.path() / run_layout::report;
   const bool is_restored = made.home && made.home->is_restored();
-  if (!is_restored || std::filesystem::exists(made.folder.path() / run_layout::report, ignored)) return {};
+  if (!is_restored || std::filesystem::exists(report, ignored)) return {};
+  if (!journaled.empty()) return base::write_file_atomically(report, journaled);
   return fail(
       error_code::bad_usage,
       fmt::format("the run was trained to its end, and its run folder with the report is lost: copy "
@@ -365,20 +369,22 @@ result<common::journal_place> journal_of(const trained_with& trained, const run_
 /// where roots of the run keep nothing elsewhere.
 result<std::shared_ptr<root_home>> become_root(const trained_with& trained, const run_folder& folder,
                                                const resume_options& options,
-                                               const std::optional<hosts_plan>& hosts) {
+                                               const std::optional<hosts_plan>& hosts,
+                                               const root_wait& wait) {
   if (!trained.record || !trained.revisions.back().cluster().journal().has_etcd()) return nullptr;
   const auto wanted = wanted_spec(trained, folder, options);
   if (!wanted) return tl::unexpected(wanted.error());
   const auto is_kept = hosts ? result<bool>{true} : root_home::exists(*wanted);
   if (!is_kept) return tl::unexpected(is_kept.error());
-  return *is_kept ? root_home::take_over(*wanted, folder.path(), hosts) : nullptr;
+  return *is_kept ? root_home::take_over(*wanted, folder.path(), hosts, wait) : nullptr;
 }
 
 } // namespace
 
 result<resumption> prepare_resumption(const std::filesystem::path& directory, const resume_options& options,
                                       const std::optional<hosts_plan>& hosts,
-                                      const std::optional<spec::JobSpec>& asked, const spec_check& check) {
+                                      const std::optional<spec::JobSpec>& asked, const spec_check& check,
+                                      const root_wait& wait) {
   auto folder = run_folder::open(directory.string());
   if (!folder) return tl::unexpected(folder.error());
   auto trained = read_trained_with(*folder);
@@ -388,7 +394,7 @@ result<resumption> prepare_resumption(const std::filesystem::path& directory, co
   if (trained->record)
     if (auto own = check_journal_is_of(*journal, trained->record->run()); !own)
       return tl::unexpected(own.error());
-  auto home = become_root(*trained, *folder, options, hosts);
+  auto home = become_root(*trained, *folder, options, hosts, wait);
   if (!home) return tl::unexpected(home.error());
   if (*home && (*home)->is_restored()) trained = read_trained_with(*folder);
   if (!trained) return tl::unexpected(trained.error());
@@ -404,7 +410,8 @@ result<resumption> prepare_resumption(const std::filesystem::path& directory, co
   if (auto unedited = check_unedited(*trained, made.folder, options); !unedited)
     return tl::unexpected(unedited.error());
   if (past->completed) {
-    if (auto there = check_has_report(made, *trained); !there) return tl::unexpected(there.error());
+    if (auto there = see_to_report(made, *trained, past->report); !there)
+      return tl::unexpected(there.error());
     if (auto fine = check_completed(made.folder, *trained, options); !fine)
       return tl::unexpected(fine.error());
     if (auto done = add_gathering(*trained, *past, wanted, made); !done) return tl::unexpected(done.error());

@@ -51,9 +51,10 @@ using spec_check = std::function<result<void>(const spec::JobSpec&)>;
 /// @param asked the job file that led to this, which is then noted in the record
 /// @param check can the caller run that job? Asked before anything is changed, and not of a job
 /// that is trained to its end
+/// @param wait of a run whose root may be elsewhere (R40)
 result<resumption> prepare_resumption(const std::filesystem::path& directory, const resume_options& options,
                                       const std::optional<hosts_plan>& hosts = {},
                                       const std::optional<spec::JobSpec>& asked = {},
-                                      const spec_check& check = {});
+                                      const spec_check& check = {}, const root_wait& wait = no_root_wait);
 
 } // namespace dlrun::runtime

@@ -33,6 +33,8 @@ using persistence::register_watch;
 constexpr persistence::etcd_patience patience{std::chrono::milliseconds(500),
                                               std::chrono::milliseconds(2000)};
 constexpr persistence::register_rules rules{};
+/// Two renewals. Who acts for so long after a write has done so long before rules.expiry is over.
+constexpr auto alone_after_write = 2 * rules.renewal;
 constexpr auto look_period = std::chrono::milliseconds(100);
 /// An etcd takes 1.5 MB at once.
 constexpr std::size_t piece_bytes = std::size_t{512} << 10;
@@ -98,15 +100,13 @@ bool is_same_root(const std::optional<etcd_owner>& a, const std::optional<etcd_o
   return a && b && a->term == b->term && a->taker == b->taker;
 }
 
-tl::unexpected<error> fail_held(const std::string& prefix,
-                                const std::map<std::string, std::string>& entries) {
+error held(const std::string& prefix, const std::map<std::string, std::string>& entries) {
   const auto holder = entries.find(holder_key);
-  return fail(
-      error_code::in_use,
-      fmt::format("the run under {}/ in etcd has a root, {}, which has just written there: 'dlrun stop' "
-                  "there ends it",
-                  prefix,
-                  holder == entries.end() ? "no one knows where" : base::printable(holder->second, 200)));
+  return {error_code::in_use,
+          fmt::format("the run under {}/ in etcd has a root, {}, which has just written there: 'dlrun stop' "
+                      "there ends it",
+                      prefix,
+                      holder == entries.end() ? "no one knows where" : base::printable(holder->second, 200))};
 }
 
 std::string own_name(const std::filesystem::path& run_dir) {
@@ -178,7 +178,8 @@ result<std::shared_ptr<root_home>> root_home::begin(const spec::JobSpec& spec,
   return std::shared_ptr<root_home>{std::move(*made)};
 }
 
-result<persistence::etcd_register::sight> root_home::wait_until_free(const std::optional<etcd_owner>& ended) {
+result<persistence::etcd_register::sight> root_home::wait_until_free(const std::optional<etcd_owner>& ended,
+                                                                     const root_wait& wait) {
   register_watch watch{rules, ended};
   for (;;) {
     const auto seen = register_->look(given_up_key);
@@ -191,19 +192,25 @@ result<persistence::etcd_register::sight> root_home::wait_until_free(const std::
     }
     auto all = register_->look();
     if (!all) return all;
-    if (verdict == register_watch::verdict::held) return fail_held(prefix_, all->entries);
-    if (all->owner == seen->owner) return all;
+    if (verdict == register_watch::verdict::free) {
+      if (all->owner == seen->owner) return all;
+      continue;
+    }
+    if (auto why = held(prefix_, all->entries); !wait(why)) return tl::unexpected(std::move(why));
+    watch = register_watch{rules, ended}; // from its newest sign of life on
+    std::this_thread::sleep_for(look_period);
   }
 }
 
 result<std::shared_ptr<root_home>> root_home::take_over(const spec::JobSpec& spec,
                                                         const std::filesystem::path& run_dir,
-                                                        const std::optional<hosts_plan>& hosts) {
+                                                        const std::optional<hosts_plan>& hosts,
+                                                        const root_wait& wait) {
   auto made = open(spec, run_dir, hosts);
   if (!made) return tl::unexpected(made.error());
   auto& home = **made;
   const auto ended = last_root_of(run_dir);
-  const auto found = home.wait_until_free(ended);
+  const auto found = home.wait_until_free(ended, wait);
   if (!found) return tl::unexpected(found.error());
   // Older data was put back into the etcd, or it is another one: what the folder has is newer.
   const bool is_behind = ended && (!found->owner || ended->term > found->owner->term);
@@ -213,7 +220,7 @@ result<std::shared_ptr<root_home>> root_home::take_over(const spec::JobSpec& spe
   const auto last = std::max(found->owner ? found->owner->term.value : 0, ended ? ended->term.value : 0);
   if (auto taken = home.take(found->owner, last + 1, {}); !taken) {
     if (taken.error().code != error_code::fenced) return tl::unexpected(taken.error());
-    return fail_held(home.prefix_, found->entries); // it wrote just now
+    return tl::unexpected(held(home.prefix_, found->entries)); // it wrote just now
   }
   if (home.restored_)
     if (auto done = home.restore(found->entries); !done) return tl::unexpected(done.error());
@@ -228,8 +235,10 @@ result<void> root_home::take(const std::optional<etcd_owner>& before, std::uint6
   const etcd_owner self{{number}, base::random_number(), 0};
   changes.push_back({holder_key, own_name(run_dir_)});
   changes.push_back({given_up_key, std::nullopt});
+  const auto begin = std::chrono::steady_clock::now();
   if (auto taken = register_->take(before, self, changes); !taken) return taken;
   self_ = self;
+  written_ = begin;
   renewal_ = std::thread{[this] { renew(); }};
   return {};
 }
@@ -275,10 +284,13 @@ result<void> root_home::restore_secrets(const std::map<std::string, std::string>
 // ---- what this one keeps
 
 result<void> root_home::write(std::span<const journal_write> changes) {
+  const auto begin = std::chrono::steady_clock::now();
   auto written = register_->write(changes);
-  if (written || written.error().code != error_code::fenced) return written;
   const std::scoped_lock lock{mutex_};
-  lost_ = written.error().message;
+  if (written)
+    written_ = std::max(written_, begin);
+  else if (written.error().code == error_code::fenced)
+    lost_ = written.error().message;
   return written;
 }
 
@@ -324,6 +336,11 @@ result<void> root_home::forget_secrets() {
 std::optional<std::string> root_home::lost() const {
   const std::scoped_lock lock{mutex_};
   return lost_;
+}
+
+bool root_home::is_alone() const {
+  const std::scoped_lock lock{mutex_};
+  return !lost_ && std::chrono::steady_clock::now() - written_ < alone_after_write;
 }
 
 void root_home::renew() {

@@ -9,9 +9,11 @@
 #include "proto/run_record.pb.h"
 #include "runtime/hosts_plan.hpp"
 
+#include <chrono>
 #include <condition_variable>
 #include <dlrun/error.hpp>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -20,6 +22,11 @@
 #include <thread>
 
 namespace dlrun::runtime {
+
+/// Asked again and again while the root of a run lives elsewhere, with what is to be said of that:
+/// whether to wait for its end.
+using root_wait = std::function<bool(const error& held)>;
+inline bool no_root_wait(const error& /*held*/) { return false; }
 
 /// This process is the root of the run, for as long as the object lives and lost() says nothing.
 /// A thread of its own writes once a second that it lives. Thread-safe; calls block for 4 s at most
@@ -41,17 +48,22 @@ public:
   /// For a run that goes on in `run_dir`, whose lock this process holds. If its last root was
   /// another folder's, run.record and root.secrets here become what that has kept; if older data
   /// was put back into the etcd, the record of the folder is kept anew. Waits up to 5 s
-  /// for a sign of life of an earlier root. @returns in_use, naming that root, when it lives;
+  /// for a sign of life of an earlier root. @returns in_use, naming that root, when it lives and
+  /// `wait` does not want its end;
   /// bad_usage when its secrets cannot be read with the key of `hosts`.
   static result<std::shared_ptr<root_home>> take_over(const spec::JobSpec& spec,
                                                       const std::filesystem::path& run_dir,
-                                                      const std::optional<hosts_plan>& hosts);
+                                                      const std::optional<hosts_plan>& hosts,
+                                                      const root_wait& wait = no_root_wait);
   root_home(const root_home&) = delete;
   root_home& operator=(const root_home&) = delete;
   ~root_home();
 
   /// Above that of all roots before it.
   std::uint64_t number() const { return self_.term.value; }
+  /// Whether no other process can be the root: the etcd has taken a write of this one so lately
+  /// that whoever looks since then has not waited for long enough.
+  bool is_alone() const;
   /// Whether the folder was not that of the last root, so that it has nothing of this run but what
   /// was kept.
   bool is_restored() const { return restored_; }
@@ -77,7 +89,7 @@ private:
                                                  const std::filesystem::path& run_dir,
                                                  const std::optional<hosts_plan>& hosts);
   result<persistence::etcd_register::sight>
-  wait_until_free(const std::optional<persistence::etcd_owner>& ended);
+  wait_until_free(const std::optional<persistence::etcd_owner>& ended, const root_wait& wait);
   result<void> take(const std::optional<persistence::etcd_owner>& before, std::uint64_t number,
                     std::vector<persistence::journal_write> changes);
   result<void> note_number() const;
@@ -97,6 +109,7 @@ private:
   std::set<std::string> pieces_{}; ///< of which these are there
   mutable std::mutex mutex_;       ///< of what is below
   std::optional<std::string> lost_{};
+  std::chrono::steady_clock::time_point written_{}; ///< before the newest write that was taken
   bool over_ = false;
   std::condition_variable changed_;
   std::thread renewal_;

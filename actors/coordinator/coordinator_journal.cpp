@@ -14,7 +14,7 @@ namespace {
 constexpr auto role_prefix = "role/";
 constexpr auto workers_key = "workers";
 constexpr auto report_key = "report";
-/// An etcd takes 1.5 MB at once, in hexadecimal digits and the like.
+/// An etcd takes 1.5 MB at once, and there is more in that write.
 constexpr std::size_t report_bytes_max = std::size_t{512} << 10;
 constexpr std::string_view store_prefix = "store/";
 using common::course_key;

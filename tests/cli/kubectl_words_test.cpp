@@ -95,7 +95,7 @@ TEST(submitted_job, is_read_from_what_the_server_has) {
   const auto plain = read_job(in_context, job());
   ASSERT_TRUE(plain);
   EXPECT_FALSE(plain->is_suspended);
-  EXPECT_FALSE(plain->has_run_claim);
+  EXPECT_FALSE(plain->outlives_pods);
   EXPECT_EQ(plain->ended, "");
   const auto other = read_job(
       in_context,
@@ -105,7 +105,10 @@ TEST(submitted_job, is_read_from_what_the_server_has) {
           R"({"type":"Failed","status":"True"}]})"));
   ASSERT_TRUE(other);
   EXPECT_TRUE(other->is_suspended);
-  EXPECT_TRUE(other->has_run_claim);
+  EXPECT_TRUE(other->outlives_pods);
+  EXPECT_TRUE(read_job(in_context, R"({"metadata":{"labels":{"app.kubernetes.io/name":"dlrun"},)"
+                                   R"("annotations":{"dlrun/journal":"etcd"}}})")
+                  ->outlives_pods);
   EXPECT_EQ(other->ended, "Failed");
 }
 

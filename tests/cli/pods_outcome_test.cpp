@@ -41,6 +41,9 @@ TEST(pods_outcome, is_final_where_another_start_would_end_the_same_way) {
   EXPECT_TRUE(outcome_of({.code = 2, .error = error_code::bad_usage}, {.was_begun = true})->is_final);
   EXPECT_FALSE(outcome_of({.code = 2, .error = error_code::bad_data}, {.was_begun = true})->is_final)
       << "its storage may be away for a while";
+  EXPECT_FALSE(
+      outcome_of({.code = 2, .error = error_code::bad_usage, .may_pass = true}, ended_run{})->is_final)
+      << "the run may have begun, and the etcd that knows cannot be asked";
   EXPECT_TRUE(
       outcome_of({.code = 1, .reason = "diverged", .report = dlrun::report{}}, ended_run{})->is_final);
   EXPECT_FALSE(outcome_of({.code = 1, .reason = "a store is on no host that came"}, ended_run{})->is_final);

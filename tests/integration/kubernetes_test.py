@@ -10,9 +10,9 @@ import subprocess
 import played_kubectl
 import small_cluster
 from bench_case import main
-from dlrun_job import output_of, wait_until
+from dlrun_job import wait_until
 from pod_nodes import kept_off, name_of
-from pods_case import COMPLETED, HOSTS, INTERRUPTED, NAME, on_pods
+from pods_case import COMPLETED, HOSTS, INTERRUPTED, NAME, on_pods, worker_on
 from waiting import PATIENCE_S
 
 OTHER_BITS = 4  # exit code of an agent
@@ -199,15 +199,11 @@ class loses(on_pods):
 
 
 class has_trained(on_pods):
-    def worker_on(self, pod):
-        """The process of a worker there, as this host numbers it."""
-        return next(pid for pid in self.hosts.processes(pod.host) if any("/worker-" in file for file in output_of(pid)))
-
     def test_and_loses_the_container_of_the_root_before_the_model_is_in_the_claim(self):
         spec = self.unhurried_spec()
         self.start(spec)
         self.wait_until_trains()
-        os.kill(self.worker_on(self.hosts_pods[0]), signal.SIGSTOP)  # its end takes two seconds
+        os.kill(worker_on(self.hosts, self.hosts_pods[0]), signal.SIGSTOP)  # its end takes two seconds
         self.pauses.end()
         wait_until(lambda: self.status().get("status") == "stopping", "the job is complete in its journal", poll_s=0.01)
         self.control.kill_container()

@@ -62,7 +62,7 @@ class writes_manifests(bench_case):
 
 
 class fits_kubernetes(writes_manifests):
-    OPTIONS = ((), ("--hosts", "255", "--name", "a" * 53),
+    OPTIONS = ((), ("--set", "cluster.journal.etcd.endpoints=https://etcd:2379", "--model-claim", "models"), ("--hosts", "255", "--name", "a" * 53),
                ("--hosts-min", "1"),
                ("--namespace", "team-a", "--priority-class", "low", "--secret", "our.key", "--data-claim", "data", "--run-claim", "runs", "--hosts", "3", "--hosts-min", "2",
                 "--cpus", "64", "--memory", "512Mi", "--disk", "1Ti", "--node-selector", "kubernetes.io/arch=amd64", "--node-selector", "empty=",
@@ -174,6 +174,68 @@ class is_restricted(writes_manifests):
             found.add(key)
         self.assertEqual(len(found), 3)
         self.assertNotIn("kind: Secret", self.printed("--secret", "ours"))
+
+
+class has_its_journal_in_an_etcd(writes_manifests):
+    FOLDER = "/run/secrets/dlrun-journal"
+
+    def journal(self, **options):
+        """A job file."""
+        etcd = {"endpoints": ["https://a.team-b.svc:2379", "https://b.team-b.svc:12379"], "certificate_file": f"{self.FOLDER}/tls.crt",
+                "key_file": f"{self.FOLDER}/tls.key", **options}
+        return small_data.write_spec(self.bench.folder / "journal.yaml", self.spec() | {"cluster": {"journal": {"etcd": etcd}}})
+
+    def made(self, *options, **journal):
+        objects = self.objects("--name", "x", "--journal-secret", "etcd", *options, job=self.journal(**journal))
+        return objects, objects["Job", "x"]["spec"]["template"]["spec"]
+
+    def test_which_the_control_pod_alone_opens_and_reaches(self):
+        objects, control = self.made()
+        mounted = [one for one in control["containers"][0]["volumeMounts"] if one["mountPath"] == self.FOLDER]
+        self.assertEqual([(one["name"], one["readOnly"]) for one in mounted], [("journal", True)])
+        self.assertEqual([one["secret"] for one in control["volumes"] if one["name"] == "journal"],
+                         [{"secretName": "etcd", "defaultMode": 0o400}])
+        self.assertNotIn("etcd", json.dumps(host_template(objects)))
+        self.assertEqual([one["port"] for one in objects["NetworkPolicy", "x-control"]["spec"]["egress"][0]["ports"]], [443, 2379, 6443, 12379])
+        self.assertEqual({one["port"] for one in objects["NetworkPolicy", "x"]["spec"]["egress"][1]["ports"]}, {53})
+        self.assertEqual(yaml.safe_load(objects["ConfigMap", "x-files"]["data"]["hosts.yaml"])["coordinator"], "root")
+
+    def test_under_a_prefix_that_no_other_job_has(self):
+        _, control = self.made()
+        [container] = control["containers"]
+        fields = {one["name"]: one["valueFrom"]["fieldRef"]["fieldPath"] for one in container["env"]}
+        self.assertEqual(fields["JOB_UID"], "metadata.labels['batch.kubernetes.io/controller-uid']")
+        words = [expanded(word, {"JOB_UID": "7f"}) for word in container["args"]]
+        self.assertEqual(words[-2:], ["--set", "cluster.journal.etcd.prefix=dlrun/x-7f"])
+
+    def test_or_under_the_one_that_the_job_names(self):
+        for options, journal in (((), {"prefix": "jobs/mine"}), (("--set", "cluster.journal.etcd.prefix=jobs/mine"), {})):
+            _, control = self.made(*options, **journal)
+            self.assertNotIn("JOB_UID", json.dumps(control))
+
+    def test_and_another_control_pod_begins_at_once_where_each_has_a_folder_of_its_own(self):
+        objects, control = self.made("--model-claim", "models")
+        self.assertEqual(objects["Job", "x"]["spec"]["podReplacementPolicy"], "TerminatingOrFailed")
+        self.assertEqual({(one["key"], one["tolerationSeconds"]) for one in control["tolerations"]},
+                         {("node.kubernetes.io/not-ready", 0), ("node.kubernetes.io/unreachable", 0)})
+        objects, control = self.made("--run-claim", "runs")
+        self.assertEqual(objects["Job", "x"]["spec"]["podReplacementPolicy"], "Failed")
+        self.assertNotIn("tolerations", control)
+
+    def test_and_the_model_comes_into_a_claim(self):
+        _, control = self.made("--model-claim", "models")
+        args = control["containers"][0]["args"]
+        self.assertEqual(args[args.index("--export") + 1], "/model/x.safetensors")
+        self.assertEqual([one["persistentVolumeClaim"] for one in control["volumes"] if one["name"] == "model"], [{"claimName": "models"}])
+
+    def test_and_what_is_lost_is_told(self):
+        def told(*options):
+            return self.call("--journal-secret", "etcd", *options, job=self.journal())[2]
+
+        self.assertNotIn("warning", told("--model-claim", "models") + told("--run-claim", "runs"))
+        self.assertIn("without --run-claim and --model-claim the trained model goes", told())
+        self.assertIn("back to its beginning", told("--model-claim", "models", "--hosts-min", "1"))
+        self.assertIn("another one begins", self.call("--model-claim", "models")[2])
 
 
 class says_what_the_pods_do(writes_manifests):
@@ -358,7 +420,7 @@ class refuses(writes_manifests):
         self.assertIn("namespace: \"7-team\"", self.printed("--namespace", "7-team"))
         for name in ("A", "a.b", "a" * 64, "-a"):
             self.expect_refused("--namespace", name, words=("--namespace", "small letters"))
-        for option in ("--data-claim", "--run-claim", "--secret", "--service-account", "--priority-class"):
+        for option in ("--data-claim", "--run-claim", "--model-claim", "--secret", "--journal-secret", "--service-account", "--priority-class"):
             for name in ("A", "a/b", "a_b", "."):
                 self.expect_refused(option, name, words=(option, name))
 
@@ -386,7 +448,8 @@ class refuses(writes_manifests):
         self.expect_refused("--memory", "4Gi", "--set", "data.memory_limit=4GiB", words=("decoded data", "data.memory_limit"))
 
     def test_one_claim_for_data_and_run(self):
-        self.expect_refused("--data-claim", "same", "--run-claim", "same", words=("--run-claim 'same'", "a claim of its own"))
+        for option in ("--run-claim", "--model-claim"):
+            self.expect_refused("--data-claim", "same", option, "same", words=(f"{option} 'same'", "a claim of its own"))
 
     def test_images_and_labels_of_nodes_that_cannot_be(self):
         self.expect_refused(image="", words=("--image", "its value is empty"))

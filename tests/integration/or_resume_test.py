@@ -72,6 +72,23 @@ class on_one_host(again_and_again):
         self.assertEqual(job.serve(), COMPLETED)
         self.expect_ended(job, COMPLETED, "is completed")
 
+    def test_the_model_is_exported_and_again_until_that_succeeds(self):
+        spec, models = self.spec_with(), self.bench.folder / "models"
+        models.mkdir()
+        file = models / "model.safetensors"
+        job = self.start(spec)
+        report = self.expect_same_end(job, spec)
+        options = ("--export", str(file))
+        file.mkdir()
+        code, told, complaint = job.call(*options)
+        self.assertEqual(code, FAILED, told + complaint)
+        self.assertIn("the job is complete, and its model cannot be written to", complaint)
+        file.rmdir()
+        self.expect_refused(job, "is no folder in which this user may write", options=("--export", str(self.bench.folder / "none" / "x")))
+        code, _, complaint = job.call(*options)
+        self.assertEqual(code, COMPLETED, complaint)
+        self.assertIn(report["parameters_sha256"], file.read_bytes()[:4096].decode(errors="replace"))
+
     def test_a_second_command_beside_it_is_refused(self):
         spec = self.spec_with()
         job = self.start(spec)

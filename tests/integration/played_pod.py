@@ -115,6 +115,7 @@ class pod:
 
     def variables(self):
         fields = {"status.podIP": self.cluster.hosts.address(self.host)}
+        fields |= {f"metadata.labels['{key}']": text for key, text in self.labels.items()}
         api = {"KUBERNETES_SERVICE_HOST": self.cluster.api.host, "KUBERNETES_SERVICE_PORT": self.cluster.api.port} if self.cluster.api else {}
         api |= self.cluster.nodes.variables.get(self.node, {})
         return api | {one["name"]: fields[one["valueFrom"]["fieldRef"]["fieldPath"]] for one in self.only_container()["env"]}

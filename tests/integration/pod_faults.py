@@ -18,6 +18,7 @@ import small_cluster
 import small_data
 from api_objects import refusal
 from dlrun_job import output_of
+from etcd_members import etcd_members
 from pod_jobs import NAME, cluster_api, job_on_pods
 from pod_nodes import NODES
 from waiting import expect, wait_until
@@ -35,7 +36,7 @@ OF_NODES = ("drained", "node_gone", "policy")
 OF_CONTROL = ("leader", "control_deleted", "control_node_gone")
 OF_API = ("api_away", "compacted")
 KINDS = (*OF_CONTAINERS, *OF_PODS, *OF_NODES, *OF_CONTROL, *OF_API)  # also the order of those that come at once
-AT_ONCE, IMAGE_LATE = 0.25, 0.2  # shares of faults, of runs
+AT_ONCE, IMAGE_LATE, IN_ETCD = 0.25, 0.2, 0.3  # shares of faults, of runs, of those with copies
 AWAY_S = (1, 6)
 MOMENT_S = 1.0  # a fault comes at most so long after the job has recovered from the one before
 GONE_WITHIN_S = 30
@@ -50,11 +51,13 @@ class pod_shape(typing.NamedTuple):
     pod_hosts: int
     durability: dict
     image_late: bool  # the first pods cannot have their image for a while
+    in_etcd: bool = False  # its journal: then no claim has the run folder, which goes with each control pod
 
     @classmethod
     def draw(cls, source):
-        return cls(source.choice(WORKERS), source.choice(PS_SHARDS), source.choice(POD_HOSTS), source.choice(DURABILITY),
+        made = cls(source.choice(WORKERS), source.choice(PS_SHARDS), source.choice(POD_HOSTS), source.choice(DURABILITY),
                    source.random() < IMAGE_LATE)
+        return made._replace(in_etcd=source.random() < IN_ETCD and made.durability.get("replicas") != 1)
 
     def plain_spec(self, data):
         spec = small_data.make_spec("mlp_dropout", data, epochs=EPOCHS, workers=self.workers, ps_shards=self.ps_shards)
@@ -67,7 +70,7 @@ class pod_shape(typing.NamedTuple):
 
     def describe(self):
         durability = " ".join(f"{key} {value}" for key, value in self.durability.items())
-        late = ", image late" if self.image_late else ""
+        late = (", image late" if self.image_late else "") + (", journal in an etcd" if self.in_etcd else "")
         return f"{self.workers} workers, {self.ps_shards} PS shards, {self.pod_hosts} pods of hosts, {durability}{late}"
 
 
@@ -86,18 +89,23 @@ def plan_faults(source):
 class struck_pods(job_on_pods):
     """A job on its pods, and what is done to it. A method for each kind does it, and gives what tells that it had its effect."""
 
-    def __init__(self, bench, data, shape, parts, source):
+    def __init__(self, bench, data, shape, parts, source, etcd=None):
         """@param parts hosts, cluster, api, pauses"""
         self.bench, self.program, self.data, self.shape, self.source = bench, bench.program, data, shape, source
         self.hosts, self.cluster, self.api, self.pauses = parts
-        self.nodes, self.pod_hosts = self.cluster.nodes, shape.pod_hosts
+        self.nodes, self.pod_hosts, self.etcd = self.cluster.nodes, shape.pod_hosts, etcd
+        if etcd:
+            self.claims = ("--model-claim", "models")
         self.parted, self.threads, self.struck = set(), [], []
         self.recovered_s = []  # (kinds, seconds until it trained again)
 
     def begin(self):
         if self.shape.image_late:
             self.nodes.spoil_image()
-        self.cluster.apply(self.manifests(self.shape.spec(self.data), "--memory-max", MEMORY_MAX))
+        spec = self.shape.spec(self.data)
+        if self.etcd:
+            spec["cluster"]["journal"] = self.etcd.journal()
+        self.cluster.apply(self.manifests(spec, "--memory-max", MEMORY_MAX))
         self.cluster.start(NAME)
         if self.shape.image_late:
             wait_until(lambda: len(self.nodes.waiting) == self.pod_hosts, "all pods of hosts wait for their image")
@@ -112,7 +120,7 @@ class struck_pods(job_on_pods):
             if len(kinds) == 1:
                 wait_until(signs[0], f"{kinds[0]} has its effect")
             self.mend()
-            self.wait_until_trains(beyond=step)
+            self.wait_until_trains(beyond=0 if self.etcd and len(kinds) > 1 else step)  # both copies of a PS shard may be lost
             for one in self.threads:
                 one.join()
             self.threads.clear()
@@ -291,11 +299,14 @@ class struck_pods(job_on_pods):
         return lambda: self.control_pod() not in (None, control)
 
     def control_node_gone(self):
-        """Somebody deletes the node thereupon: Kubernetes does nothing before."""
+        """Somebody deletes the node thereupon: Kubernetes does nothing before, but where control pods may overlap."""
         control = wait_until(self.control_pod, "the control pod is there")
         node = control.node
         self.nodes.lose(node)
-        self.nodes.replace(node)
+        if self.etcd:
+            self.nodes.evict(node)
+        else:
+            self.nodes.replace(node)
         return lambda: self.control_pod() not in (None, control)
 
     # ---- the API server
@@ -317,8 +328,10 @@ class struck_pods(job_on_pods):
     def expect_end(self, reference):
         report = self.wait_for_end(reference)
 
+        spared = self.etcd.pids() if self.etcd else set()
+
         def left():
-            return {name: pids for name in self.hosts.names if (pids := self.hosts.processes(name))}
+            return {name: pids for name in self.hosts.names if (pids := set(self.hosts.processes(name)) - spared)}
 
         with contextlib.suppress(AssertionError):
             wait_until(lambda: not left(), "nothing runs at any address", GONE_WITHIN_S)
@@ -348,11 +361,23 @@ def pods_of(bench, addresses=ADDRESSES, slot_s=SLOT_S):
         yield hosts, cluster, api, pauses
 
 
+@contextlib.contextmanager
+def etcd_of(bench, parts, is_wanted):
+    """One of a single member, at an address of its own. @returns None where none is wanted"""
+    hosts, cluster, *_ = parts
+    if not is_wanted:
+        yield None
+        return
+    where = cluster.free_hosts.pop()
+    with etcd_members(bench.new_run_dir() / "etcd", [hosts.address(where)], [hosts.within(where)]) as made:
+        yield made
+
+
 def run_struck(bench, shape, plan, data, reference, source):
     """One job under these faults, checked."""
     begin = time.monotonic()
-    with pods_of(bench) as parts:
-        struck = struck_pods(bench, data, shape, parts, source)
+    with pods_of(bench) as parts, etcd_of(bench, parts, shape.in_etcd) as etcd:
+        struck = struck_pods(bench, data, shape, parts, source, etcd)
         try:
             struck.begin()
             struck.carry_out(plan)

@@ -5,6 +5,7 @@ import random
 import host_faults
 import pod_faults
 from bench_case import bench_case, main
+from etcd_members import no_etcd
 from net_hosts import no_namespaces
 
 
@@ -18,7 +19,7 @@ class bears_faults(bench_case):
         reference = host_faults.references(self.bench, self.data).of(shape)
         try:
             done = pod_faults.run_struck(self.bench, shape, plan, self.data, reference, random.Random(self.id()))
-        except no_namespaces as why:
+        except (no_namespaces, no_etcd) as why:
             self.leave_out(why)
         print(f"borne: {done.recovered_s}", flush=True)
         self.assertEqual([kinds for kinds, _ in done.recovered_s], plan)
@@ -37,6 +38,9 @@ class bears_faults(bench_case):
 
     def test_of_the_control_pod(self):
         self.expect_borne([["leader"], ["control_deleted"], ["control_node_gone"]], durability={"log": "snapshots"})
+
+    def test_of_the_control_pod_and_its_folder(self):
+        self.expect_borne([["leader"], ["control_deleted"], ["control_node_gone"], ["control_node_gone", "api_away"]], in_etcd=True)
 
     def test_of_the_api_server(self):
         self.expect_borne([["api_away"], ["compacted"]])

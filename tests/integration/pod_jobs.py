@@ -77,6 +77,7 @@ class job_on_pods:
     """Base of whoever has `bench`, `data` (of small_data), `program`, `cluster`, `api` and `pauses`."""
 
     pod_hosts = HOSTS  # beside the control pod
+    claims = ("--run-claim", "runs")  # without: the run folder goes with the control pod
 
     def spec_of_pods(self, spec):
         """With the data where pods find it."""
@@ -88,7 +89,7 @@ class job_on_pods:
     def words_for(self, verb, spec, *options):
         file = small_data.write_spec(self.bench.folder / "job.yaml", self.spec_of_pods(spec))
         return [self.program, verb, str(file), "--image", "dlrun", "--name", NAME, "--hosts", str(self.pod_hosts), "--cpus", "2", "--memory",
-                "2Gi", "--disk", "10Gi", "--data-claim", "data", "--run-claim", "runs", *options]
+                "2Gi", "--disk", "10Gi", "--data-claim", "data", *self.claims, *options]
 
     def manifests(self, spec, *options):
         done = subprocess.run(self.words_for("manifests", spec, *options), capture_output=True, text=True)
@@ -120,7 +121,9 @@ class job_on_pods:
 
     @property
     def run_dir(self):
-        return self.cluster.claim("runs") / NAME
+        if "--run-claim" in self.claims:
+            return self.cluster.claim("runs") / NAME
+        return [one for one in self.cluster.pods if one.group == NAME][-1].volume("run") / NAME
 
     def events(self, kind=None):
         """All of that kind that there are."""

@@ -64,6 +64,13 @@ class pod_nodes:
             one.lose()
         return gone
 
+    def evict(self, node):
+        """As Kubernetes does when it hears nothing of the node any more: its pods are to end, and nobody says that they have."""
+        with self.cluster.lock:
+            going = [one for one in self.cluster.pods if one.node == node and one.is_cut_off and one.phase == "Running"]
+        for one in going:
+            self.cluster.api.space.end(one.object)
+
     def replace(self, node):
         """As when somebody deletes the Node: its pods are gone with it. Another one comes in its place."""
         with self.cluster.lock:

@@ -3,10 +3,16 @@
 import images
 import paused_runs
 import small_cluster
+from dlrun_job import output_of
 from hosts_case import SLOT_S, UNHURRIED_SLOT_S, on_several_hosts
 from pod_jobs import COMPLETED, HOSTS, INTERRUPTED, NAME, cluster_api, job_on_pods
 
 GRACE_S = 20
+
+
+def worker_on(hosts, pod):
+    """The process of a worker there, as this host numbers it."""
+    return next(pid for pid in hosts.processes(pod.host) if any("/worker-" in file for file in output_of(pid)))
 
 
 class on_pods(job_on_pods, on_several_hosts):

@@ -17,6 +17,9 @@ from played_pod import WRITABLE_BY_GROUP, pod
 from pod_nodes import name_of, pod_nodes
 
 
+JOB_UID = "batch.kubernetes.io/controller-uid"
+
+
 def read_manifests(text):
     """(kind, name) -> object."""
     return {(one["kind"], one["metadata"]["name"]): one for one in yaml.safe_load_all(text)}
@@ -136,6 +139,7 @@ class cluster:
             made = {"apiVersion": "v1", "kind": "Pod", "metadata": template["metadata"] | {"name": name}, "spec": template["spec"]}
             if self.api:
                 owner = self.api.space.there("Job", job["metadata"]["name"])["metadata"]["uid"]
+                made["metadata"]["labels"] |= {JOB_UID: owner}
                 made["metadata"]["ownerReferences"] = [{"kind": "Job", "name": job["metadata"]["name"], "uid": owner, "controller": True}]
                 self.objects["Pod", name] = made
                 self.api.space.note("ADDED", "Pod", made)
@@ -163,7 +167,9 @@ class cluster:
         [one] = [one for one in self.pods if one.object is going] or [None]
         if one is None or one.phase != "Running":
             return False
-        if not one.is_cut_off:
+        if one.is_cut_off:
+            self.on_pod_deleted(one)
+        else:
             threading.Thread(target=one.end, daemon=True).start()
         return True
 

@@ -86,6 +86,21 @@ TEST_F(host_pods_test, replaces_a_pod_on_a_dead_node_within_three_seconds_of_the
   EXPECT_EQ(cluster.created, 3U);
 }
 
+/// Of a control pod that another one follows, all hosts are lost.
+TEST_F(host_pods_test, leaves_the_pods_alone_while_nobody_knows_whether_they_are_its_own) {
+  run_for(10s);
+  cluster.cut_off(uid_of("job-hosts-1-1"));
+  has_begun = false; // the job says nothing any more
+  pods.hosts_are({});
+  pods.pause();
+  run_for(60s);
+  EXPECT_EQ(cluster.created, 2U);
+  EXPECT_THAT(told, SizeIs(2)) << "none was deleted";
+  has_begun = true;
+  run_for(5s);
+  EXPECT_NE(uid_of("job-hosts-1-2"), "");
+}
+
 TEST_F(host_pods_test, makes_as_many_as_are_wanted_by_now) {
   run_for(10s);
   cluster.wanted = 4;

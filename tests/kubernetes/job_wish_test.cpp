@@ -61,6 +61,14 @@ TEST_F(job_wish_test, a_job_stops_whose_run_goes_with_its_pod) {
   EXPECT_TRUE(*ask(json{{"spec", json::object()}}));
 }
 
+TEST_F(job_wish_test, a_job_goes_on_whose_journal_is_in_an_etcd) {
+  json job{{"metadata", {{"name", "job"}, {"annotations", {{journal_annotation, journal_in_etcd}}}}},
+           {"spec", json::object()}};
+  EXPECT_FALSE(*ask(job));
+  job["spec"]["suspend"] = true;
+  EXPECT_TRUE(*ask(job));
+}
+
 TEST_F(job_wish_test, nobody_knows_where_the_server_does_not_say) {
   EXPECT_FALSE(ask(refused(403, "jobs.batch is forbidden")).has_value());
   const auto begun = api.now;

@@ -1,0 +1,43 @@
+#include "cli/trained_export.hpp"
+
+#include "cli/model_options.hpp"
+#include "cli/output_place.hpp"
+#include "runtime/model_weights_file.hpp"
+
+#include <cerrno>
+#include <filesystem>
+#include <fmt/format.h>
+#include <system_error>
+#include <unistd.h>
+
+namespace dlrun::cli {
+
+result<void> check_export(const std::string& file, const std::string& run_dir) {
+  if (file.empty()) return {};
+  const auto folder = std::filesystem::absolute(file).parent_path();
+  std::error_code ignored;
+  if (!std::filesystem::is_directory(folder, ignored) || ::access(folder.c_str(), W_OK) != 0)
+    return fail(error_code::bad_usage,
+                fmt::format("--export '{}': '{}' is no folder in which this user may write: make it, or name "
+                            "another file",
+                            file, folder.string()));
+  return check_output_place(file, {run_dir});
+}
+
+verb_end export_trained(verb_end ended, const std::string& file, const std::string& run_dir) {
+  if (file.empty() || !ended.report || ended.report->status != run_status::completed) return ended;
+  const auto model = load_and_tell({.path = run_dir});
+  const auto written = model ? runtime::write_model(*model, file) : tl::unexpected(model.error());
+  if (written) {
+    say(stderr, "dlrun: the trained model is in '{}'\n", file);
+    return ended;
+  }
+  auto why =
+      fmt::format("the job is complete, and its model cannot be written to '{}': {}; the same call writes it "
+                  "when that is mended",
+                  file, written.error().message);
+  complain(why);
+  return {static_cast<int>(job::exit_code::job_failed), std::move(why)};
+}
+
+} // namespace dlrun::cli

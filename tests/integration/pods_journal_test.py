@@ -1,0 +1,277 @@
+"""Jobs on pods whose journal is in an etcd: the control pod may be lost with its run folder, and no host notices (R40)."""
+
+import os
+import shutil
+import signal
+
+import kubernetes_schemas
+from bench_case import main
+from dlrun_job import wait_until
+from etcd_members import etcd_members, no_etcd, own_authority
+from pods_case import COMPLETED, HOSTS, INTERRUPTED, NAME, on_pods, worker_on
+from waiting import PATIENCE_S
+
+FAILED, BAD_INPUT = 1, 2
+HEAD_MAX = 4096
+MOUNTED = "/run/secrets/dlrun-journal"
+SECRET = "etcd-of-team"
+FILES = {"ca_file": "ca.crt", "certificate_file": "tls.crt", "key_file": "tls.key"}
+
+
+class with_an_etcd(on_pods):
+    """Which takes clients with a certificate alone, at an address of its own; no run folder outlives its pod."""
+
+    host_count, claims = 9, ("--model-claim", "models")
+
+    def setUp(self):
+        super().setUp()
+        where = self.cluster.free_hosts.pop()
+        authority = own_authority(self.bench.folder / "etcd-authority")
+        self.etcd = self.enter_or_skip(
+            etcd_members(self.bench.folder / "etcd", [self.hosts.address(where)], [self.hosts.within(where)], authority), no_etcd)
+        self.etcd_host = where
+        certificate, key = authority.issue("dlrun")
+        self.files = {"ca.crt": authority.certificate.read_text(), "tls.crt": certificate.read_text(), "tls.key": key.read_text()}
+        self.keep_files(self.files)
+
+    def keep_files(self, files):
+        self.cluster.objects["Secret", SECRET] = {"kind": "Secret", "metadata": {"name": SECRET}, "stringData": files}
+
+    def spec(self, **options):
+        spec = self.unhurried_spec()
+        spec["cluster"]["orphan_grace_s"] = PATIENCE_S  # hosts end before only if they do not find the successor
+        spec["cluster"]["journal"] = self.etcd.journal(**{key: f"{MOUNTED}/{name}" for key, name in FILES.items()}, **options)
+        return spec
+
+    def words_for(self, verb, spec, *options):
+        return super().words_for(verb, spec, "--journal-secret", SECRET, *options)
+
+    def control_pods(self):
+        return [one for one in self.cluster.pods if one.group == NAME]
+
+    def expect_end(self, spec):
+        """With the model in the claim. @returns the report"""
+        del spec["cluster"]["journal"]
+        report = self.expect_complete(spec)
+        self.assertIn(report["parameters_sha256"], self.exported())
+        return report
+
+    def exported(self):
+        """What the weights file says of itself."""
+        return (self.cluster.claim("models") / f"{NAME}.safetensors").read_bytes()[:HEAD_MAX].decode(errors="replace")
+
+    def expect_followed(self, spec, step):
+        """By the newest control pod, which takes over what runs on the hosts; none of them is started again."""
+        wait_until(lambda: self.events("roles-adopted"), "the next root takes over")
+        self.wait_until_trains(beyond=step)
+        report = self.expect_end(spec)
+        self.assertEqual(self.control_pods()[-1].exit_codes, [COMPLETED])
+        self.expect_ended(*self.hosts_pods)
+        self.assertEqual(len(self.made_pods()), HOSTS, "it adopts them")
+        return report
+
+
+class loses_its_control_pod(with_an_etcd):
+    def test_with_its_folder(self):
+        spec = self.spec()
+        self.start(spec)
+        step = self.wait_until_trains()["step"]
+        folder = self.run_dir
+        self.control.delete()
+        self.assertEqual(self.control.exit_codes, [INTERRUPTED], self.control.said())
+        self.assertNotEqual(self.run_dir, folder)
+        self.expect_followed(spec, step)
+
+    def test_with_its_node_and_nobody_deletes_that(self):
+        spec = self.spec()
+        self.start(spec)
+        step = self.wait_until_trains()["step"]
+        node = self.control.node
+        self.cluster.nodes.lose(node)
+        self.cluster.nodes.evict(node)
+        self.expect_followed(spec, step)
+
+    def test_which_lives_on_behind_a_cut_network_and_deletes_no_pod(self):
+        """It reaches the API server, and neither hosts nor etcd."""
+        spec = self.spec()
+        self.start(spec)
+        step = self.wait_until_trains()["step"]
+        old = self.control
+        self.cut_off(old)
+        wait_until(lambda: len(self.control_pods()) == 2, "there is another control pod")
+        wait_until(lambda: self.events("roles-adopted"), "the next root takes over")
+        self.assertEqual(old.exit_codes, [], "it lives")
+        self.wait_until_trains(beyond=step)
+        self.assertFalse([one for one in self.api.asked if one.startswith("delete pods")])
+        self.hosts.heal(old.host)
+        wait_until(lambda: old.exit_codes, "it hears that it was followed")
+        self.assertEqual(old.exit_codes[0], FAILED, old.said())
+        self.assertIn("another root has taken the run over, as root 2", old.said())
+        old.come_back()
+        self.expect_followed(spec, step)
+
+    def cut_off(self, pod):
+        """Its node is not heard of any more; so Kubernetes wants it to end."""
+        pod.is_cut_off = True
+        api = self.hosts.address(self.api.where)
+        self.hosts.filter(pod.host, "add table ip lost", "delete table ip lost",
+                          f"table ip lost {{ chain heard {{ type filter hook input priority 0; iif lan ip saddr != {api} drop; }};"
+                          f" chain said {{ type filter hook output priority 0; oif lan ip daddr != {api} drop; }}; }}")
+        self.cluster.nodes.evict(pod.node)
+
+
+class has_two_control_pods(with_an_etcd):
+    def test_from_the_beginning_of_which_one_waits(self):
+        spec = self.spec()
+        self.cluster.apply(self.manifests(spec))
+        job = self.cluster.objects["Job", NAME]
+        both = [self.cluster.make_pod(job) for _ in range(2)]
+        waiting = wait_until(lambda: next((one for one in both if "this one waits" in one.said()), None), "one finds the run of the other")
+        [self.control] = [one for one in both if one is not waiting]
+        wait_until(lambda: len(self.pods_of_hosts()) == HOSTS, "the pods of hosts are there")
+        waiting.is_replaced = True  # no third one
+        waiting.delete()
+        self.assertEqual(waiting.exit_codes, [INTERRUPTED], waiting.said())
+        self.wait_until_trains()
+        self.cluster.pods.remove(waiting)
+        self.addCleanup(waiting.thread.join)
+        self.expect_end(spec)
+        self.assertEqual(self.control.exit_codes, [COMPLETED], self.control.said())
+        self.assertEqual(len(self.made_pods()), HOSTS)
+
+
+class has_trained(with_an_etcd):
+    def test_and_loses_the_node_of_the_root_before_the_model_is_there(self):
+        spec = self.spec()
+        self.start(spec)
+        self.wait_until_trains()
+        os.kill(worker_on(self.hosts, self.hosts_pods[0]), signal.SIGSTOP)  # its end takes two seconds
+        self.pauses.end()
+        wait_until(lambda: self.status().get("status") == "stopping", "the job is complete in its journal", poll_s=0.01)
+        self.assertEqual(self.events("stores-collected"), [])
+        node = self.control.node
+        self.cluster.nodes.lose(node)
+        self.cluster.nodes.evict(node)
+        self.expect_end(spec)
+        self.assertEqual(self.control_pods()[-1].exit_codes, [COMPLETED], self.control_pods()[-1].said())
+        self.assertEqual(len(self.events("stores-collected")), 1)
+        self.assertNotIn("role-started", {event["event"] for event in self.events()})
+        self.expect_ended(*self.hosts_pods)
+
+
+class is_stopped(with_an_etcd):
+    def test_and_goes_on_in_another_folder(self):
+        spec = self.spec()
+        self.start(spec)
+        step = self.wait_until_trains()["step"]
+        job = self.cluster.objects["Job", NAME]
+        job["spec"]["suspend"] = True
+        self.cluster.on_job_changed(NAME)
+        wait_until(lambda: self.control.exit_codes, "the control pod ends")
+        self.assertEqual(self.control.exit_codes, [INTERRUPTED], self.control.said())
+        self.assertIn("interrupted by a signal", self.control.said())
+        job["spec"]["suspend"] = False
+        self.cluster.start(NAME)
+        self.wait_until_trains(beyond=step)
+        self.expect_end(spec)
+        self.assertEqual(len(self.made_pods()), HOSTS)
+
+
+class has_a_claim_too(with_an_etcd):
+    claims = ("--run-claim", "runs")
+
+    def test_whose_volume_is_lost(self):
+        spec = self.spec()
+        self.start(spec)
+        step = self.wait_until_trains()["step"]
+        self.control.is_replaced = True  # not before the other volume is there
+        self.control.delete()
+        shutil.rmtree(self.run_dir)
+        self.cluster.make_pod(self.control.job)
+        wait_until(lambda: self.events("roles-adopted"), "the next root takes over")
+        self.wait_until_trains(beyond=step)
+        del spec["cluster"]["journal"]
+        self.expect_complete(spec)
+        self.assertEqual(len(self.made_pods()), HOSTS)
+
+
+class is_begun_again(with_an_etcd):
+    """A Job of the same name, after `kubectl delete`."""
+
+    def delete_job(self):
+        with self.cluster.lock:
+            del self.cluster.objects["Job", NAME]
+        self.control.delete()
+        self.cluster.api.space.collect_garbage()
+        wait_until(lambda: not self.pods_told() and not self.cluster.pods_of(f"{NAME}-hosts"), "its pods end")
+
+    def test_with_a_run_of_its_own(self):
+        spec = self.spec()
+        self.start(spec)
+        self.wait_until_trains()
+        self.delete_job()
+        self.pauses.end()
+        self.start(spec)
+        report = self.expect_end(spec)
+        self.assertEqual(self.events("roles-adopted"), [])
+        prefixes = {"/".join(key.split("/")[:2]) for key in self.etcd.keys("dlrun/")}
+        self.assertEqual(len(prefixes), 2, prefixes)
+        self.assertTrue(all(one.startswith(f"dlrun/{NAME}-") for one in prefixes), prefixes)
+        self.assertEqual(report["recoveries"], [])
+
+
+class cannot_begin(with_an_etcd):
+    def expect_refused(self, code, *words):
+        """And tried again, since nobody knows whether the run has begun: the Job is not over."""
+        self.cluster.apply(self.manifests(self.spec()))
+        [self.control] = self.cluster.start(NAME)
+        wait_until(lambda: len(self.control.exit_codes) > 1, "it is tried again")
+        self.assertEqual(self.control.exit_codes[0], code, self.control.said())
+        for word in words:
+            self.assertIn(word, self.control.said())
+        self.assertIsNone(self.cluster.condition(NAME))
+        wait_until(lambda: "dlrun/exit-code" in self.cluster.objects["Job", NAME]["metadata"].get("annotations", {}), "the Job is told")
+        self.assertEqual(self.made_pods(), set())
+
+    def expect_begun(self):
+        """When that is mended."""
+        wait_until(lambda: len(self.pods_of_hosts()) == HOSTS, "the pods of hosts are there")
+        self.pauses.end()
+        self.expect_end(self.spec())
+
+    def test_without_a_key_that_the_job_names_until_the_secret_has_it(self):
+        self.keep_files({name: text for name, text in self.files.items() if name != "tls.key"})
+        self.expect_refused(BAD_INPUT, f"the client's key for etcd, '{MOUNTED}/tls.key', cannot be read")
+        folder = self.control.volume("journal")
+        (folder / "tls.key").write_text(self.files["tls.key"])
+        os.chown(folder / "tls.key", 0, self.control.spec["securityContext"]["fsGroup"])
+        (folder / "tls.key").chmod(0o440)
+        self.expect_begun()
+
+    def test_where_no_etcd_answers_until_one_does(self):
+        self.hosts.set_link(self.etcd_host, "down")
+        self.expect_refused(FAILED, "no etcd answers")
+        self.hosts.set_link(self.etcd_host, "up")
+        self.expect_begun()
+
+
+class says_what_it_is(with_an_etcd):
+    def test_and_no_pod_but_the_control_pod_has_what_opens_the_etcd(self):
+        text = self.manifests(self.spec())
+        for secret in self.files.values():
+            self.assertNotIn(secret.splitlines()[1], text)
+        self.start(self.spec())
+        self.wait_until_trains()
+        self.assertTrue((self.control.volume("journal") / "tls.key").exists())
+        for one in self.hosts_pods:
+            self.assertEqual({volume["name"] for volume in one.spec["volumes"]}, {"key", "run"})
+        placed = [event["host"] for event in self.events("role-placed") if event["role"] == "coordinator"]
+        self.assertEqual(set(placed), {"control"})
+        try:
+            self.assertEqual(kubernetes_schemas.problems_of(text), [])
+        except kubernetes_schemas.no_schemas as why:
+            self.leave_out(why)
+
+
+if __name__ == "__main__":
+    main()
