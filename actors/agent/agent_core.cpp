@@ -94,25 +94,12 @@ void tell_coordinator(const protocol::role_exited& exited, const managed_role& c
   if (exits.add(exited, coordinator.up, now)) out.push_back(to_coordinator{exited});
 }
 
-/// R4: until one has joined, and grants fences, those of its starts are the root's own.
-void continue_first(managed_role& coordinator, protocol::fence ended) {
-  if (coordinator.has_joined) return;
-  ++ended.incarnation.value;
-  coordinator.fences.add({ended});
-}
-
-/// It has used up the fences that it issued.
-bool is_stranded(const managed_role& coordinator) {
+/// It is to start again, and has used up what its earlier starts have granted.
+bool waits_for_grant(const managed_role& coordinator) {
   return coordinator.wanted && !coordinator.current && coordinator.fences.empty();
 }
 
 protocol::job_ended failed(std::string why) { return {protocol::job_outcome::failed, std::move(why)}; }
-
-protocol::job_ended stranded(const managed_role& coordinator) {
-  return failed(
-      fmt::format("the coordinator cannot be started again: {}. When that is mended 'dlrun resume' goes on",
-                  coordinator.last_failure));
-}
 
 /// What a coordinator that is up has not answered yet.
 void tell_order(const scale_orders& orders, const managed_role& coordinator, agent_actions& out) {
@@ -283,7 +270,7 @@ agent_actions agent_core::on_exited(const role_name& name, const protocol::fence
   // so again.
   const bool is_coordinator = name.kind == role_kind::coordinator;
   end.had_begun = !is_coordinator || !how.exited;
-  if (is_coordinator && !expected) continue_first(*role, self);
+  if (is_coordinator && !expected && !role->has_joined) role->fences.make_next(); // R4: none was granted
   follow(supervisor_.child_exited(protocol::to_string(name), role->generation, end, now), now, out);
   if (expected || left) return out;
   if (const auto why = why_job_ends(*role)) begin_end(failed(*why), now, out);
@@ -423,7 +410,11 @@ agent_actions agent_core::on_tick(time_point now) {
   const bool has_no_journal = book_.reports().state(coordinator.name) == "no-journal";
   if (journal_wait_.is_over(has_no_journal, coordinator.fences.size(), now))
     kill(coordinator, "coordinator-moves", "the coordinator has no way to its journal there", out);
-  if (grant_wait_.is_over(is_stranded(coordinator), now)) begin_end(stranded(coordinator), now, out);
+  if (grant_wait_.is_over(waits_for_grant(coordinator), now) &&
+      !is_planted(config_.bug, protocol::planted_bug::strand_fenceless)) { // R4: none was granted
+    coordinator.fences.make_next();
+    order_start(coordinator, book_, now, out);
+  }
   tell_order(orders_, coordinator, out);
   return out;
 }

@@ -19,6 +19,7 @@
 #include "actors/protocol/event_messages.hpp"
 #include "actors/protocol/heartbeat_messages.hpp"
 #include "actors/protocol/host_messages.hpp"
+#include "actors/protocol/planted_bug.hpp"
 #include "actors/protocol/start_messages.hpp"
 #include "actors/protocol/time.hpp"
 
@@ -36,8 +37,8 @@ struct agent_core_config {
   scale_limits scale{};
   std::chrono::milliseconds leave_grace{30000}; ///< between a request to leave and a kill
   std::uint64_t agent = 0;                      ///< random number of this process
-  /// Of the first start of the coordinator. One that is killed before any has joined is started
-  /// again one incarnation further.
+  /// Of the first start of the coordinator. One that leaves no fence for the next is started again
+  /// one incarnation further.
   protocol::fence coordinator;
   /// The coordinator and the PS shards find their state on disk when they are started again. False:
   /// it was in their memory only, so their end is the job's.
@@ -46,10 +47,11 @@ struct agent_core_config {
   std::chrono::milliseconds restart_period{60000};
   std::chrono::milliseconds shutdown_patience{2000}; ///< between a request to end and a kill
   life_rules life{};
-  /// How long a coordinator that is down may wait for a fence that it granted itself.
+  /// How long a coordinator that is down waits for a fence that its start before may have granted.
   protocol::duration grant_patience = std::chrono::seconds(2);
   /// How long one that waits for its journal does so on one host. Nothing: there is no other.
   std::optional<protocol::duration> journal_patience{};
+  protocol::planted_bug bug = protocol::planted_bug::none; ///< for the simulator
   /// How long the coordinator gets to write the report when the job has to end.
   protocol::duration report_patience = std::chrono::seconds(3);
 };

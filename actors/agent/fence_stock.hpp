@@ -9,16 +9,21 @@
 
 namespace dlrun::agent {
 
-/// Pure: of one role. Each fence is used once, the oldest first, and a grant that comes again adds
-/// nothing.
+/// Pure: of one role. Each fence is used once, the oldest first, and a grant that comes again, or
+/// late, adds nothing.
 class fence_stock {
 public:
   void add(const std::vector<protocol::fence>& granted) {
     for (const auto& fence : granted) {
-      if (fence.incarnation <= newest_) continue;
-      newest_ = fence.incarnation;
+      if (fence.incarnation <= newest_.incarnation) continue;
+      newest_ = fence;
       unused_.push_back(fence);
     }
+  }
+  /// One that nobody granted: an incarnation further than any that ever was here.
+  void make_next() {
+    ++newest_.incarnation.value;
+    unused_.push_back(newest_);
   }
   /// Nothing when none is left.
   std::optional<protocol::fence> take() {
@@ -31,7 +36,7 @@ public:
   std::size_t size() const { return unused_.size(); }
 
 private:
-  dlrun::incarnation newest_; ///< ever granted
+  protocol::fence newest_{}; ///< ever here
   std::deque<protocol::fence> unused_;
 };
 

@@ -1,4 +1,4 @@
-/// How long a coordinator that is down is waited for.
+/// How long a coordinator that is down waits for a fence.
 #pragma once
 
 #include "actors/protocol/time.hpp"
@@ -7,9 +7,9 @@
 
 namespace dlrun::agent {
 
-/// Pure: says when a coordinator that waits for a fence comes back no more. It issues the fences of
-/// all, its own too, so one that has used them up before it was there can issue none. But a grant
-/// of the start before may be on its way.
+/// Pure: says when a coordinator that waits for a fence is to be given one by the root (R4). It
+/// issues the fences of all, its own too, and may die before it has granted any. But a grant of the
+/// start before may be on its way.
 class grant_wait {
 public:
   explicit grant_wait(protocol::duration patience)

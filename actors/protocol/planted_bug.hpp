@@ -10,43 +10,44 @@ namespace dlrun::protocol {
 enum class planted_bug : std::uint8_t {
   none,
   // in the shipped cores
-  arrival_order,   ///< I2: a shard sums gradients in the order in which they arrive
-  no_timeline,     ///< R2: a shard accepts gradients of another timeline
-  no_timeline_w,   ///< R2: a worker accepts parameters of another timeline
-  max_version,     ///< R3: a worker believes the highest version ever heard from a shard, whatever the start
-  mix_versions,    ///< R6: a worker computes from the newest part of each shard
-  no_bound,        ///< R7: early publish without a bound
-  one_buffer,      ///< R8: a shard keeps only the newest version of its parameters
-  ack_forever,     ///< R9: an acknowledgement outlives the PS incarnation that gave it
-  drop_on_publish, ///< R10: a worker drops a step once every shard has published it
-  drop_own_commit, ///< R10: a worker drops a step once one shard has committed it
-  no_norms,        ///< R12: a shard forgets its norm of a step once the step is applied
-  own_floor,       ///< R13: a shard drops old snapshots and log as soon as its own new snapshot is durable
-  untagged_status, ///< R13: snapshot reports of an older timeline are kept when the floor is set
-  no_probe,        ///< R14: no rewind: lost gradients are only leased again
-  late_journal,    ///< R15: a rewind is sent before it is journaled
-  lease_early,     ///< R16a: leases are sent before all shards have what the operator changed
-  undo_unpinned,   ///< R16a: an undo to an old version is not preceded by a pin
-  message_snap,    ///< R17: evaluation versions are snapshotted on request only
-  no_gate,         ///< R17: a shard goes on before what was evaluated says that it may
-  drop_best,       ///< R13: the floor takes the snapshot of the best version with it
-  park_in_place,   ///< R18: a parked slot is announced to the shards without a rewind
-  blame_neighbour, ///< R18: of the records of a slot the one behind that which kills is left out
-  count_parked,    ///< R18: a shard counts records that are left out among those of their slot
-  scale_early,     ///< R32: the coordinator acts on a number of workers before it is journaled
-  leave_early,     ///< R33: a worker leaves while it keeps what is not committed
-  copy_counted,    ///< R34: a shard adds another worker's copy of a subtree to the one it holds
-  one_way_beat,    ///< R29: a host that is heard is there, whether or not it answers
-  deaf_leader,     ///< R29: a root that was stopped takes its own silence for that of its hosts
-  follow_any,      ///< R39: a host looks for the root where any beat of it came from, not the newest
-  silent_first,    ///< R30: a PS shard begins elsewhere at once when the host of its store is away
-  forged_id,       ///< R24: a host carries out orders for an earlier start of its agent
-  trust_old,       ///< R24: what a store holds is not compared with what it had acknowledged
-  stale_memory,    ///< R36: a PS shard begins with what memory has of a timeline that was left
-  never_retained,  ///< R36: a PS shard begins with what its store leads to, whatever memory has
-  pass_named,      ///< R36: a PS shard begins in memory beyond a version that has no snapshot yet
-  leave_unsaved,   ///< R37: a PS shard without a log that is asked to leave ends at once
-  leave_alone,     ///< R37: one ends before all others have its version
+  arrival_order,    ///< I2: a shard sums gradients in the order in which they arrive
+  no_timeline,      ///< R2: a shard accepts gradients of another timeline
+  no_timeline_w,    ///< R2: a worker accepts parameters of another timeline
+  max_version,      ///< R3: a worker believes the highest version ever heard from a shard, whatever the start
+  mix_versions,     ///< R6: a worker computes from the newest part of each shard
+  no_bound,         ///< R7: early publish without a bound
+  one_buffer,       ///< R8: a shard keeps only the newest version of its parameters
+  ack_forever,      ///< R9: an acknowledgement outlives the PS incarnation that gave it
+  drop_on_publish,  ///< R10: a worker drops a step once every shard has published it
+  drop_own_commit,  ///< R10: a worker drops a step once one shard has committed it
+  no_norms,         ///< R12: a shard forgets its norm of a step once the step is applied
+  own_floor,        ///< R13: a shard drops old snapshots and log as soon as its own new snapshot is durable
+  untagged_status,  ///< R13: snapshot reports of an older timeline are kept when the floor is set
+  strand_fenceless, ///< R4: a coordinator for which no fence was granted is not started again
+  no_probe,         ///< R14: no rewind: lost gradients are only leased again
+  late_journal,     ///< R15: a rewind is sent before it is journaled
+  lease_early,      ///< R16a: leases are sent before all shards have what the operator changed
+  undo_unpinned,    ///< R16a: an undo to an old version is not preceded by a pin
+  message_snap,     ///< R17: evaluation versions are snapshotted on request only
+  no_gate,          ///< R17: a shard goes on before what was evaluated says that it may
+  drop_best,        ///< R13: the floor takes the snapshot of the best version with it
+  park_in_place,    ///< R18: a parked slot is announced to the shards without a rewind
+  blame_neighbour,  ///< R18: of the records of a slot the one behind that which kills is left out
+  count_parked,     ///< R18: a shard counts records that are left out among those of their slot
+  scale_early,      ///< R32: the coordinator acts on a number of workers before it is journaled
+  leave_early,      ///< R33: a worker leaves while it keeps what is not committed
+  copy_counted,     ///< R34: a shard adds another worker's copy of a subtree to the one it holds
+  one_way_beat,     ///< R29: a host that is heard is there, whether or not it answers
+  deaf_leader,      ///< R29: a root that was stopped takes its own silence for that of its hosts
+  follow_any,       ///< R39: a host looks for the root where any beat of it came from, not the newest
+  silent_first,     ///< R30: a PS shard begins elsewhere at once when the host of its store is away
+  forged_id,        ///< R24: a host carries out orders for an earlier start of its agent
+  trust_old,        ///< R24: what a store holds is not compared with what it had acknowledged
+  stale_memory,     ///< R36: a PS shard begins with what memory has of a timeline that was left
+  never_retained,   ///< R36: a PS shard begins with what its store leads to, whatever memory has
+  pass_named,       ///< R36: a PS shard begins in memory beyond a version that has no snapshot yet
+  leave_unsaved,    ///< R37: a PS shard without a log that is asked to leave ends at once
+  leave_alone,      ///< R37: one ends before all others have its version
   // in host_drains, found by its property test
   leave_bare,   ///< R37: a PS shard is asked to leave a host before its copy is whole elsewhere
   drain_early,  ///< R37: a host is called drained before a copy that has a host is whole there

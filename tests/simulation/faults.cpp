@@ -32,19 +32,9 @@ fault_injector::fault_injector(world& where)
 void fault_injector::start() {
   const auto number = ++agents_;
   if (world_.plan().hosts.are_several())
-    agent_ = &world_.start<root_process>(number, [this] { resume_stranded(); });
+    agent_ = &world_.start<root_process>(number);
   else
     agent_ = &world_.start<agent_process>(number);
-}
-
-/// The job ended, since its coordinator could not be started again.
-void fault_injector::resume_stranded() {
-  if (!agent_->alive) return;
-  world_.happened().ps_shard_lost = world_.happened().worker_lost = true;
-  world_.kill(*agent_, "the job has ended");
-  for (const auto kind : all_kinds)
-    for (auto* one : world_.living(kind)) one->taken_for_dead = true;
-  start();
 }
 
 void fault_injector::plan() {

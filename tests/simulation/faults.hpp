@@ -25,7 +25,6 @@ public:
 
 private:
   void inject(fault_kind kind);
-  void resume_stranded();
   void kill(const std::vector<process*>& victims, bool as_zombies);
   void freeze_for_a_while(process* which);
   void inject_durable(fault_kind kind);

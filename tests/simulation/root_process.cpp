@@ -30,6 +30,7 @@ agent::agent_core_config core_config(world& where, std::uint64_t number) {
   config.life.start_patience = scaled(config.life.start_patience);
   config.grant_patience = scaled(config.grant_patience);
   config.report_patience = scaled(config.report_patience);
+  config.bug = where.bug();
   if (plan.journal_is_remote) config.journal_patience = std::chrono::milliseconds(60);
   return config;
 }
@@ -56,10 +57,9 @@ agent::hosted_roles_config hosts_config(world& where, std::uint64_t number) {
 
 } // namespace
 
-root_process::root_process(world& where, std::uint64_t number, std::function<void()> on_stranded)
+root_process::root_process(world& where, std::uint64_t number)
     : job_agent(where, agent_role, {{number}, 0})
     , number_(number)
-    , on_stranded_(std::move(on_stranded))
     , core_(core_config(where, number))
     , hosts_(hosts_config(where, number))
     , checks_(where, hosts_.roster())
@@ -159,11 +159,7 @@ void root_process::on_job_ended(const protocol::job_ended& ended) {
 
 void root_process::end(const protocol::job_ended& ended) {
   world_.say(this, "the job has ended: {}", ended.reason);
-  // It issues what roles start with, its own next starts too.
-  const bool may_be_resumed = ended.reason.starts_with("the coordinator cannot be started again");
-  if (!may_be_resumed) return void(world_.end().ended = ended);
-  if (on_stranded_) world_.after(world_.random().milliseconds(1, 20), nullptr, on_stranded_);
-  on_stranded_ = nullptr;
+  world_.end().ended = ended;
 }
 
 void root_process::on_host_message(const message& what) {

@@ -13,7 +13,6 @@
 #include "tests/simulation/job_agent.hpp"
 #include "tests/simulation/local_roles.hpp"
 
-#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -28,9 +27,8 @@ constexpr std::uint64_t boot_of_root(const hosts_plan& plan, std::uint64_t numbe
 
 class root_process : public job_agent {
 public:
-  /// The `number`th agent of the job. @param on_stranded the job cannot go on without `dlrun
-  /// resume`.
-  root_process(world& where, std::uint64_t number, std::function<void()> on_stranded);
+  /// The `number`th agent of the job.
+  root_process(world& where, std::uint64_t number);
 
   void start() override;
   void receive(const message& what) override;
@@ -76,7 +74,6 @@ private:
   void note_end(const protocol::role_name& role, const protocol::fence& self);
 
   std::uint64_t number_;
-  std::function<void()> on_stranded_;
   agent::agent_core core_;
   agent::hosted_roles hosts_;
   host_checks checks_;

@@ -33,6 +33,7 @@ const std::map<std::string, planted_bug> bugs{{"none", planted_bug::none},
                                               {"no_norms", planted_bug::no_norms},
                                               {"own_floor", planted_bug::own_floor},
                                               {"untagged_status", planted_bug::untagged_status},
+                                              {"strand_fenceless", planted_bug::strand_fenceless},
                                               {"no_probe", planted_bug::no_probe},
                                               {"late_journal", planted_bug::late_journal},
                                               {"lease_early", planted_bug::lease_early},
@@ -67,7 +68,8 @@ const std::map<std::string, planted_bug> bugs{{"none", planted_bug::none},
 
 /// Rules of several hosts: looked for there.
 const std::set<planted_bug> of_hosts{planted_bug::one_way_beat, planted_bug::deaf_leader,
-                                     planted_bug::silent_first, planted_bug::forged_id};
+                                     planted_bug::silent_first, planted_bug::forged_id,
+                                     planted_bug::strand_fenceless};
 
 /// Where to begin to look for those that take hundreds of seeds. No promise: another seed is as
 /// good.
