@@ -323,6 +323,7 @@ ps_shard_process::load_retained(const ps_shard::loaded_standing& stored) {
   standing.version = newest->version;
   standing.ledger = newest->image.ledger;
   standing.partials = newest->partials;
+  standing.serves_previous = false; // what disk has is not loaded
   for (auto& buffer : parameters_->buffers) buffer = {std::nullopt, {}, 0, buffer.writes + 1};
   for (const auto& one : found->buffers) {
     if (!one) continue;
@@ -340,10 +341,7 @@ void ps_shard_process::load(version_id version) {
   const auto can = writer_.disk().restorable();
   const auto timeline = newest_timeline(history_);
   retained_.restart(timeline);
-  for (auto& buffer : parameters_->buffers) {
-    buffer.version.reset();
-    ++buffer.writes;
-  }
+  for (auto& buffer : parameters_->buffers) buffer = {std::nullopt, {}, 0, buffer.writes + 1};
   for (auto one = version.value == 0 ? 0 : version.value - 1; one <= version.value; ++one) {
     if (!contains(can, {one})) continue;
     const auto image = writer_.disk().restore({one});
