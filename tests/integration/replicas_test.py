@@ -29,18 +29,18 @@ class three_stores(copies):
         return [role for role in status["roles"] if role["role"] == "keeper"]
 
     def wait_until_all_whole(self, job):
+        """Each on a host of its own: a PS shard may just have come to the host of a copy, which is to begin elsewhere."""
         def are_whole(status):
             keepers = self.keepers(status)
-            return len(keepers) == COPIES * PS_SHARDS and all(one["state"] == "whole" for one in keepers)
+            is_whole = len(keepers) == COPIES * PS_SHARDS and all(one["state"] == "whole" for one in keepers)
+            return is_whole and all(hosts == 1 + COPIES for hosts in self.hosts_of_stores(job))
 
-        job.wait_for(are_whole, "all copies are whole", PATIENCE_S)
-        self.expect_each_store_on_a_host_of_its_own(job)
+        job.wait_for(are_whole, "all copies are whole, and each store is on a host of its own", PATIENCE_S)
 
-    def expect_each_store_on_a_host_of_its_own(self, job):
+    def hosts_of_stores(self, job):
+        """How many hosts the stores of each PS shard are on."""
         places = self.places(job)
-        for shard in range(PS_SHARDS):
-            hosts = self.hosts_of_copies(places, shard) + [places["ps_shard", shard]]
-            self.assertEqual(len(set(hosts)), 1 + COPIES, places)
+        return [len({*self.hosts_of_copies(places, shard), places["ps_shard", shard]}) for shard in range(PS_SHARDS)]
 
     def hosts_of_copies(self, places, shard):
         return [places["keeper", copy * KEEPERS_PER_COPY + shard] for copy in range(COPIES)]
