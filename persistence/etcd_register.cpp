@@ -55,6 +55,16 @@ result<std::optional<etcd_owner>> etcd_register::put(const std::optional<etcd_ow
 }
 
 tl::unexpected<error> etcd_register::lose(const etcd_owner& to) {
+  // Who follows has a higher number, and nobody else writes under this one (R41).
+  const auto self = hold_ ? hold_->self() : nobody;
+  if (to != nobody && (to.term < self.term || (to.taker == self.taker && to.write < self.write))) {
+    lost_ = error{
+        error_code::fenced,
+        fmt::format("older data was put back into etcd under {}/: write {} of root {} is the last one "
+                    "there; call the command again, and the next root goes on with what this folder has",
+                    prefix_, to.write, to.term)};
+    return tl::unexpected(*lost_);
+  }
   lost_ =
       error{error_code::fenced,
             to == nobody ? fmt::format("what roots of this run keep in etcd under {}/ was removed", prefix_)

@@ -23,6 +23,8 @@ namespace dlrun::common {
 /// records::JournalOutcome), the course of the training (the dispatcher's, records::JournalCourse).
 inline constexpr auto outcome_key = "outcome";
 inline constexpr auto course_key = "course";
+/// R41: there while the course is known to be older than the training.
+inline constexpr auto course_is_older_key = "course-is-older";
 
 /// Keys of an etcd.
 struct etcd_ground {

@@ -37,7 +37,18 @@ struct slot_suspected {
 struct journal_fences {
   std::uint64_t id = 0;
   std::vector<journaled_role> roles;
+  /// R41: the course in the journal is older than the training too; to be written in the same
+  /// write.
+  bool course_is_older = false;
 };
+/// Tell the user: the journal is older than what runs (R41).
+struct journal_is_older {
+  protocol::role_name role; ///< whose start it does not know
+  dlrun::incarnation start;
+  dlrun::incarnation known; ///< the highest that it has issued for that role
+};
+/// Start the dispatcher anew, so that it reads that its course is older.
+struct restart_dispatcher {};
 /// Write to the journal, synced, then call on_workers_journaled() (R32).
 struct journal_workers {
   journaled_workers what;
@@ -69,8 +80,9 @@ struct announce_end {
 using coordinator_action =
     std::variant<send_grant, send_directory, answer_join, protocol::worker_available, protocol::worker_gone,
                  protocol::ps_shard_available, protocol::ps_shard_gone, slot_suspected,
-                 protocol::poisoned_slot, journal_fences, journal_workers, send_workers_wanted, journal_end,
-                 request_digests, protocol::close_training, finish_job, announce_end>;
+                 protocol::poisoned_slot, journal_fences, journal_is_older, restart_dispatcher,
+                 journal_workers, send_workers_wanted, journal_end, request_digests, protocol::close_training,
+                 finish_job, announce_end>;
 using coordinator_actions = std::vector<coordinator_action>;
 
 inline void append(coordinator_actions& to, coordinator_actions more) {

@@ -152,11 +152,25 @@ void coordinator_core::end_start(const role_name& role, std::string_view cause, 
                   protocol::to_string(role), cause)));
 }
 
+/// R41: nothing starts with a fence that is not in the journal (R15). So when there is such a
+/// start, older data was put in the place of the journal, and what is issued from that would be
+/// issued twice.
+void coordinator_core::notice_older_journal(const role_name& role, const fence& self,
+                                            coordinator_actions& out) {
+  if (ending_.is_over() || !fences_.book().is_beyond(role, self) ||
+      is_planted(config_.bug, protocol::planted_bug::trust_older))
+    return;
+  fences_.begin_anew(std::max(self.incarnation, config_.self),
+                     {role, self.incarnation, fences_.book().last_issued(role)});
+  man(out);
+}
+
 coordinator_actions coordinator_core::on_role_started(const protocol::role_started& started) {
   coordinator_actions out;
   know(started.role);
   if (!starts_.has(started.role) || !is_startable(started.role, config_) || started.role == coordinator_role)
     return out;
+  notice_older_journal(started.role, started.self, out);
   if (start_claims::is_believed(starts_, fences_.book(), started.role, started.self, claimant::agent) &&
       begin_start(started.role, started.self, out))
     announce(out);
@@ -167,13 +181,17 @@ coordinator_actions coordinator_core::on_role_exited(const protocol::role_exited
   coordinator_actions out;
   know(exited.role);
   if (!starts_.has(exited.role) || !is_startable(exited.role, config_)) return out;
+  if (exited.role != coordinator_role) notice_older_journal(exited.role, exited.self, out);
   const auto& page = starts_.of(exited.role);
   const bool is_over = page.newest == exited.self && !page.running;
   const bool is_news =
       start_claims::is_believed(starts_, fences_.book(), exited.role, exited.self, claimant::agent) &&
       !is_over;
   // Told again, it is news all the same when the connection broke over what was said first.
-  if (exited.role == coordinator_role || (exited.again && !is_news)) return on_told_again(exited, now);
+  if (exited.role == coordinator_role || (exited.again && !is_news)) {
+    append(out, on_told_again(exited, now));
+    return out;
+  }
   if (!is_news) return out;
   begin_start(exited.role, exited.self, out);
   // Training does not wait for a keeper.
@@ -244,6 +262,8 @@ coordinator_actions coordinator_core::on_join(const protocol::join& join) {
   know(join.role);
   if (start_claims::awaits_agent(starts_, fences_.book(), join)) return out;
   if (ending_.is_over()) return out; // the agent ends it with all others, or a later coordinator answers
+  if (starts_.has(join.role) && is_startable(join.role, config_) && join.role != coordinator_role)
+    notice_older_journal(join.role, join.self, out);
   if (auto reason = start_claims::why_refused(starts_, fences_.book(), join); !reason.empty()) {
     out.emplace_back(answer_join{join.role, {false, std::move(reason)}});
     return out;

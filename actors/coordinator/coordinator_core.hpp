@@ -72,6 +72,8 @@ private:
   bool count_crash(const protocol::role_exited& exited, coordinator_actions& out);
   bool begin_start(const protocol::role_name& role, const protocol::fence& self, coordinator_actions& out);
   void end_start(const protocol::role_name& role, std::string_view cause, coordinator_actions& out);
+  void notice_older_journal(const protocol::role_name& role, const protocol::fence& self,
+                            coordinator_actions& out);
   void announce(coordinator_actions& out) const;
 
   coordinator_core_config config_;

@@ -66,6 +66,15 @@ void coordinator_reports::tell(const store_loss& what) {
        {what.now.host, what.reason});
 }
 
+void coordinator_reports::tell(const journal_is_older& what) {
+  tell("journal-older", what.role, what.start,
+       fmt::format("the journal is older than the training: {} incarnation {} exists, and the journal, which "
+                   "has issued up to {}, does not know it. Older data was put in its place; fences and "
+                   "timelines begin anew, beyond all that were",
+                   protocol::to_string(what.role), what.start, what.known),
+       {.values = {protocol::named_number("known", static_cast<double>(what.known.value))}});
+}
+
 // ---- evaluations
 
 /// The one at the end is in the summary, so that alone it is told only there.

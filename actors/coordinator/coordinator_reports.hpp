@@ -38,6 +38,7 @@ public:
   void tell(const protocol::training_finished& what);
   void tell(const slot_suspected& what);
   void tell(const store_loss& what);
+  void tell(const journal_is_older& what);
   /// Told once, however many dispatchers are told of it.
   void tell(const protocol::poisoned_slot& what);
   /// Why the journal is waited for, again and again: the disk is full, or nobody answers

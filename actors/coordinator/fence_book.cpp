@@ -46,7 +46,21 @@ void fence_book::begin_anew(incarnation highest) {
   for (auto& [role, page] : pages_) {
     page.believed_up_to = *begun_anew_;
     page.last_issued = std::max(page.last_issued, page.believed_up_to);
+    page.granted.clear();
+    page.writing.clear();
+    page.fresh.clear();
   }
+}
+
+bool fence_book::is_beyond(const role_name& role, const fence& self) const {
+  const auto& page = pages_.at(role);
+  if (!config_.journals || self.incarnation <= page.believed_up_to) return false;
+  if (self.incarnation > page.last_issued) return true;
+  const auto is_other = [&](const fence& one) {
+    return one.incarnation == self.incarnation && one.token != self.token;
+  };
+  return std::ranges::any_of(page.granted, is_other) || std::ranges::any_of(page.earlier, is_other) ||
+         std::ranges::any_of(page.writing, is_other) || std::ranges::any_of(page.fresh, is_other);
 }
 
 bool fence_book::issue(const role_name& role, std::size_t wanted) {

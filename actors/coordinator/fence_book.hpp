@@ -1,4 +1,4 @@
-/// The fences of starts of roles: issued, journaled, granted, used up (rules R4, R15, R20).
+/// The fences of starts of roles: issued, journaled, granted, used up (rules R4, R15, R20, R41).
 #pragma once
 
 #include "actors/protocol/roles.hpp"
@@ -42,8 +42,12 @@ public:
   /// There is such a role too; of one that is known it changes nothing.
   void add(const protocol::role_name& role);
   void restore(const journaled_role& kept);
-  /// R20: begins beyond anything ever issued; `highest` is the highest that was heard of.
+  /// R20, R41: begins beyond anything ever issued; `highest` is the highest that was heard of. What
+  /// was granted before starts nothing more, unless the role says that it did.
   void begin_anew(dlrun::incarnation highest);
+  /// R41: whether `self` can only have been issued after the journal was written that this book
+  /// was read from. Not of starts that are used up, whose tokens are forgotten.
+  bool is_beyond(const protocol::role_name& role, const protocol::fence& self) const;
 
   /// Issues fences until there are `wanted` that are not used. True when that grants some at once.
   bool issue(const protocol::role_name& role, std::size_t wanted);

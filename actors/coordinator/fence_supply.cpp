@@ -26,13 +26,19 @@ void fence_supply::grant(const role_name& role, coordinator_actions& out) const 
 
 void fence_supply::journal(coordinator_actions& out) {
   auto roles = book_.begin_write();
-  if (!roles.empty()) out.emplace_back(journal_fences{++last_write_, std::move(roles)});
+  if (roles.empty()) return;
+  writing_ = std::exchange(older_, std::nullopt);
+  out.emplace_back(journal_fences{++last_write_, std::move(roles), writing_.has_value()});
 }
 
 void fence_supply::on_journaled(std::uint64_t id, bool grants, coordinator_actions& out) {
   if (id != last_write_) return;
   for (const auto& role : book_.end_write())
     if (grants) grant(role, out);
+  if (const auto older = std::exchange(writing_, std::nullopt)) {
+    out.emplace_back(*older);
+    out.emplace_back(restart_dispatcher{});
+  }
   journal(out);
 }
 

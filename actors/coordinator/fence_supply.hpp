@@ -38,6 +38,13 @@ public:
   /// Issues what the role lacks: one more when none of its starts runs. @returns whether that can
   /// be granted at once
   bool issue(const protocol::role_name& role, bool is_running);
+  /// R41: the journal is older than what runs; `highest` as fence_book::begin_anew() has it. The
+  /// next write says so of the course too. When it is done the user is told, and the dispatcher
+  /// started anew: who was followed and thinks so cannot write.
+  void begin_anew(dlrun::incarnation highest, const journal_is_older& why) {
+    book_.begin_anew(highest);
+    older_ = why;
+  }
   void grant(const protocol::role_name& role, coordinator_actions& out) const;
   /// Orders a write of what is issued and not journaled, if there is any.
   void journal(coordinator_actions& out);
@@ -48,7 +55,9 @@ private:
   fence_supply_config config_;
   fence_book book_;
   bool agent_is_there_ = false;
-  std::uint64_t last_write_ = 0; ///< id of the newest order
+  std::optional<journal_is_older> older_{};   ///< R41: and that is not ordered to be written yet
+  std::optional<journal_is_older> writing_{}; ///< R41: the newest order has it
+  std::uint64_t last_write_ = 0;              ///< id of the newest order
 };
 
 } // namespace dlrun::coordinator

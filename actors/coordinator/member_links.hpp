@@ -30,6 +30,11 @@ public:
     return caf::actor_cast<protocol::data_dispatcher_actor>(dispatcher_);
   }
 
+  /// It ends with an error, and is started again as after any other (R41).
+  void end_dispatcher() const {
+    self_->send_exit(dispatcher_,
+                     caf::make_error(caf::sec::runtime_error, "its course is older than the training"));
+  }
   /// To all, and who dispatches.
   void send(const protocol::directory& directory) const;
   /// To the dispatcher, with the handle of that role.

@@ -7,6 +7,7 @@
 namespace dlrun::data_dispatcher {
 namespace {
 
+using common::course_is_older_key;
 using common::course_key;
 using common::outcome_key;
 
@@ -42,6 +43,7 @@ result<journaled_course> read_course(const std::map<std::string, std::string>& e
     if (!outcome.ParseFromString(end->second)) return unreadable(outcome_key);
     course.ended = outcome.kind() == records::JournalOutcome::COMPLETED;
   }
+  course.lost = entries.contains(course_is_older_key);
   const auto found = entries.find(course_key);
   if (found == entries.end()) return course;
   records::JournalCourse message;
@@ -56,7 +58,8 @@ result<journaled_course> read_course(const std::map<std::string, std::string>& e
   return unreadable(course_key);
 }
 
-course_writer::course_writer(const std::map<std::string, std::string>& entries) {
+course_writer::course_writer(const std::map<std::string, std::string>& entries)
+    : was_older_{entries.contains(course_is_older_key)} {
   const auto found = entries.find(course_key);
   records::JournalCourse message;
   if (found == entries.end() || !message.ParseFromString(found->second)) return;
@@ -78,6 +81,10 @@ std::vector<persistence::journal_write> course_writer::to_writes(const journaled
   auto writes = common::evaluation_writes(apart_, course.evaluations);
   apart_ = course.evaluations;
   writes.push_back({course_key, message.SerializeAsString()});
+  if (was_older_ && !course.lost) {
+    writes.push_back({course_is_older_key, std::nullopt});
+    was_older_ = false;
+  }
   return writes;
 }
 

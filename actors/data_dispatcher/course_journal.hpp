@@ -24,6 +24,7 @@ public:
   std::vector<persistence::journal_write> to_writes(const journaled_course& course);
 
 private:
+  bool was_older_ = false; ///< R41: this dispatcher knew so when it began; one before it does not
   std::vector<protocol::evaluated> apart_; ///< the results in entries of their own
 };
 

@@ -22,6 +22,15 @@ protocol::parked_slots_list park_in(journaled_course& course, const protocol::pa
   return protocol::park(course.parked, what, sizes.records_of(what.step, what.slot), sizes.records_min);
 }
 
+/// What was evaluated of versions that a later timeline has left: an older journal has it still
+/// (R41).
+void drop_void(journaled_course& course) {
+  std::erase_if(course.evaluations, [&](const auto& one) {
+    const auto branch = branched_since(course.history, one.timeline);
+    return branch && one.version > *branch;
+  });
+}
+
 bool shows_pin(const protocol::durability_status& status, incarnation dispatcher, version_id version) {
   return status.has_pin && status.pinned_by == dispatcher && status.pinned == version;
 }
@@ -89,14 +98,15 @@ void timeline_keeper::decide(time_point now, data_dispatcher_actions& out) {
   versions_.follow(shards_, timeline(), now, out);
 }
 
-/// R20: the history of the highest timeline is the newest there is.
+/// R20, R41: the history of the highest timeline is the newest there is.
 void timeline_keeper::recover_course(data_dispatcher_actions& out) {
   const auto& shards = shards_.statuses();
   const auto newest = std::max_element(shards.begin(), shards.end(), [](const auto& left, const auto& right) {
     return left.second.timeline < right.second.timeline;
   });
   auto course = course_.course();
-  course.history = newest->second.durable.history;
+  if (newest->second.timeline >= timeline()) course.history = newest->second.durable.history;
+  drop_void(course);
   const auto parked = parked_slots(course.history);
   course.parked.insert(course.parked.end(), parked.begin(), parked.end());
   std::sort(course.parked.begin(), course.parked.end());

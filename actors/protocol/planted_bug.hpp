@@ -42,6 +42,7 @@ enum class planted_bug : std::uint8_t {
   follow_any,       ///< R39: a host looks for the root where any beat of it came from, not the newest
   silent_first,     ///< R30: a PS shard begins elsewhere at once when the host of its store is away
   forged_id,        ///< R24: a host carries out orders for an earlier start of its agent
+  trust_older,      ///< R41: a start that the journal does not know is refused, and nothing concluded from it
   trust_old,        ///< R24: what a store holds is not compared with what it had acknowledged
   stale_memory,     ///< R36: a PS shard begins with what memory has of a timeline that was left
   never_retained,   ///< R36: a PS shard begins with what its store leads to, whatever memory has

@@ -14,7 +14,7 @@ import unittest
 import any_kills
 import small_data
 from bench_case import bench_case, main
-from dlrun_job import free_port, running_job
+from dlrun_job import all_run, free_port, running_job
 from etcd_members import etcd_members, no_etcd, own_addresses, own_authority
 
 BAD_USAGE = 2
@@ -114,6 +114,46 @@ class one_member(with_etcd):
             self.etcd.send_signal(0, signal.SIGCONT)
             report = self.expect_same_bits(job)
         self.assertTrue(all(one["role"] == "coordinator" for one in report["recoveries"]), report["recoveries"])
+
+
+class older_data(with_etcd):
+    """The etcd is put back, under a running job, to where it was before three more starts of a worker and one of a PS shard (R41)."""
+
+    def restart_etcd(self, meanwhile):
+        self.etcd.kill(0)
+        meanwhile()
+        self.etcd.start(0)
+        self.etcd.leader()
+
+    def replace(self, data, copy):
+        shutil.rmtree(data)
+        shutil.copytree(copy, data)
+
+    def put_back_under_a_job(self, then=lambda job: None):
+        steps, data, copy = self.reference()["steps"], self.etcd.folder / "m0", self.bench.folder / "copy"
+        with self.bench.start(self.small_job(prefix="jobs/older")) as job:
+            with job.held_from_step(steps // 8, all_run):
+                self.restart_etcd(lambda: shutil.copytree(data, copy))
+            for eighth, role in enumerate(("worker", "ps_shard", "worker", "worker"), start=2):
+                with job.held_from_step(steps * eighth // 8, all_run):
+                    job.kill(role)
+            with job.held_from_step(steps * 6 // 8, all_run) as status:
+                newest = next(one["incarnation"] for one in status["roles"] if (one["role"], one["index"]) == ("worker", 0))
+                self.restart_etcd(lambda: self.replace(data, copy))
+                then(job)
+            self.expect_same_bits(job, may_redo=True)
+            [event] = job.events("journal-older")
+            self.assertEqual((event["role"], event["index"], event["incarnation"]), ("worker", 0, newest))
+            self.assertIn("does not know it", event["text"])
+            return (job.run_dir / "logs" / "coordinator-0.log").read_text()
+
+    def test_a_coordinator_that_lives_writes_no_more_and_the_next_one_begins_beyond_all_that_runs(self):
+        """Who finds it first: the coordinator, or the data dispatcher, which ends with it."""
+        self.assertRegex(self.put_back_under_a_job(),
+                         r"inc=1 quit: (older data was put back into the journal jobs/older/|the journal cannot be written)")
+
+    def test_a_coordinator_that_is_killed_is_followed_by_one_that_begins_beyond_all_that_runs(self):
+        self.put_back_under_a_job(lambda job: job.kill("coordinator"))
 
 
 class one_member_with_tls(with_etcd):

@@ -45,26 +45,40 @@ protocol::duration journal_delay(world& where) {
       static_cast<std::int64_t>(1000 * where.random().between(0.2, 1) * where.plan().journal_ms));
 }
 
-/// R28: compares the term.
-bool may_write(world& where, incarnation term) {
-  return where.journal().owner == term || where.is_planted(protocol::planted_bug::no_term);
+/// R41: it says so of its journal.
+void expect_older(world& where, process& which, const coordinator::journal_is_older& what) {
+  const auto role = protocol::to_string(what.role);
+  where.say(&which, "finds its journal older than {} incarnation {}", role, what.start);
+  if (!where.happened().journal_lost)
+    broken("R41", "the journal is called older than {} incarnation {}, and is not", role, what.start);
+}
+
+/// R28: compares the term and the write before.
+bool may_write(world& where, incarnation term, std::uint64_t last_write) {
+  const auto& journal = where.journal();
+  const bool is_own = journal.owner == term && journal.last_write == last_write;
+  return is_own || where.is_planted(protocol::planted_bug::no_term);
 }
 
 /// @returns false, and `which` dies, when a newer start has the journal.
-bool take(world& where, process& which) {
+bool take(world& where, process& which, std::uint64_t& last_write) {
   auto& journal = where.journal();
   if (journal.owner >= which.self().incarnation) {
     where.kill(which, "its journal is opened by a newer start");
     return false;
   }
   journal.owner = which.self().incarnation;
+  last_write = ++journal.last_write;
   return true;
 }
 
 /// A write whose answer does not come: done, not done, or done later.
-void lose_answer(world& where, process& which, std::function<void(coordinator_journal&)> change) {
-  const auto apply = [&where, term = which.self().incarnation, change = std::move(change)] {
-    if (may_write(where, term)) change(where.journal());
+void lose_answer(world& where, process& which, std::uint64_t last_write,
+                 std::function<void(coordinator_journal&)> change) {
+  const auto apply = [&where, term = which.self().incarnation, last_write, change = std::move(change)] {
+    if (!may_write(where, term, last_write)) return;
+    ++where.journal().last_write;
+    change(where.journal());
   };
   const auto outcome = where.random().below(3);
   if (outcome == 0) apply();
@@ -82,7 +96,7 @@ coordinator_process::coordinator_process(world& where, protocol::fence self, std
 void coordinator_process::start() {
   if (world_.plan().hosts.are_several()) every(world_.plan().period, [this] { tell_agent(); });
   if (world_.plan().journal_is_remote) return take_then_read();
-  if (!take(world_, *this)) return;
+  if (!take(world_, *this, last_write_)) return;
   found_ = world_.journal();
   begin();
 }
@@ -103,10 +117,10 @@ void coordinator_process::take_then_read() {
     if (!world_.hosts().has_journal(host())) return take_then_read();
     if (reads_first)
       found_ = world_.journal();
-    else if (!take(world_, *this))
+    else if (!take(world_, *this, last_write_))
       return;
     after(journal_delay(world_), [this, reads_first] {
-      if (reads_first && !take(world_, *this)) return;
+      if (reads_first && !take(world_, *this, last_write_)) return;
       if (!reads_first) found_ = world_.journal();
       begin();
     });
@@ -163,6 +177,8 @@ void coordinator_process::perform(const coordinator::coordinator_actions& action
     if (!alive) return;
     std::visit(common::action_handlers{
                    [](const coordinator::slot_suspected&) {}, // it is in the directory
+                   [this](const coordinator::journal_is_older& one) { expect_older(world_, *this, one); },
+                   [this](const coordinator::restart_dispatcher&) { restart_dispatcher(); },
                    [this](const coordinator::send_grant& order) { send(agent_role, order.grant); },
                    [this](const protocol::ps_shard_available& order) {
                      dispatcher_->core().on_shard_started(order.shard, order.incarnation);
@@ -234,8 +250,10 @@ void coordinator_process::perform_one(const coordinator::announce_end& order) {
 /// Nobody waits for it, so it takes no time here.
 void coordinator_process::journal_stores() {
   for (const auto& status : dispatcher_->core().progress().shards) stores_.on_status(status);
-  if (world_.journal().owner != self().incarnation || !world_.hosts().has_journal(host())) return;
-  for (const auto& [shard, known] : stores_.to_journal(now())) world_.journal().stores[shard] = known;
+  if (!may_write(world_, self().incarnation, last_write_) || !world_.hosts().has_journal(host())) return;
+  const auto changed = stores_.to_journal(now());
+  for (const auto& [shard, known] : changed) world_.journal().stores[shard] = known;
+  if (!changed.empty()) last_write_ = ++world_.journal().last_write;
 }
 
 // ---- what the dispatcher says
@@ -277,9 +295,10 @@ void coordinator_process::hear(const data_dispatcher::to_coordinator& what) {
 
 void coordinator_process::perform_one(const coordinator::journal_fences& order) {
   write(
-      [roles = order.roles](coordinator_journal& journal) {
+      [roles = order.roles, is_older = order.course_is_older](coordinator_journal& journal) {
         for (const auto& one : roles) journal.roles[one.role] = one;
         journal.fences_are_lost = false;
+        if (is_older) journal.course_is_lost = true;
       },
       [this, id = order.id] { perform(core_->on_fences_journaled(id)); });
 }
@@ -318,16 +337,17 @@ void coordinator_process::write(std::function<void(coordinator_journal&)> change
 void coordinator_process::write_next() {
   writing_ = false;
   if (writes_.empty()) return;
-  if (!may_write(world_, self().incarnation))
+  if (!may_write(world_, self().incarnation, last_write_))
     return world_.kill(*this, "its journal is opened by a newer start");
   if (!world_.hosts().passes(host(), cluster_hosts::journal))
     return world_.kill(*this, "its journal does not answer");
   const bool is_deaf = !world_.hosts().has_journal(host());
   if (is_deaf || (!world_.calm() && world_.random().chance(world_.plan().journal_silence)))
-    return lose_answer(world_, *this, std::move(writes_.front().change));
+    return lose_answer(world_, *this, last_write_, std::move(writes_.front().change));
   const auto next = std::move(writes_.front());
   writes_.pop_front();
   next.change(world_.journal());
+  last_write_ = ++world_.journal().last_write;
   next.change(found_);
   if (!writes_.empty()) {
     writing_ = true;

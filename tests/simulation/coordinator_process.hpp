@@ -71,6 +71,7 @@ private:
   std::uint64_t agent_;
   std::optional<coordinator::coordinator_core> core_;
   coordinator_journal found_;
+  std::uint64_t last_write_ = 0; ///< in the journal
   coordinator::store_book stores_;
   protocol::join asker_; ///< whose join is being answered
   std::optional<dispatcher_process> dispatcher_;

@@ -83,9 +83,11 @@ private:
   std::map<version_id, shard_image> snapshots_; ///< without version 0
 };
 
-/// Every write is synced. Refuses the writes of an older owner (R15).
+/// Every write is synced. Refuses the writes of an older owner (R15), and those of a coordinator
+/// that did not write what is there (R41).
 struct coordinator_journal {
   incarnation owner{};
+  std::uint64_t last_write = 0; ///< its number
   std::map<protocol::role_name, coordinator::journaled_role> roles;
   std::optional<protocol::job_ended> ended;
   std::optional<coordinator::journaled_workers> workers;

@@ -50,7 +50,8 @@ data_dispatcher::data_dispatcher_core_config dispatcher_config(world& where, con
 dispatcher_process::dispatcher_process(world& where, coordinator_process& in, incarnation self)
     : world_(where)
     , in_(in)
-    , core_(dispatcher_config(where, in.found(), self)) {}
+    , core_(dispatcher_config(where, in.found(), self))
+    , course_was_lost_(in.found().course_is_lost) {}
 
 void dispatcher_process::receive(const message& what) {
   const auto now = in_.now();
@@ -105,9 +106,9 @@ void dispatcher_process::perform_one(const data_dispatcher::to_coordinator& orde
 
 void dispatcher_process::perform_one(const data_dispatcher::journal_course& order) {
   in_.write(
-      [course = order.course](coordinator_journal& journal) {
+      [course = order.course, was_lost = course_was_lost_](coordinator_journal& journal) {
         journal.course = course;
-        journal.course_is_lost = false;
+        if (was_lost) journal.course_is_lost = course.lost;
       },
       [this, id = order.id] { perform(core_.on_journaled(id, in_.now())); });
 }

@@ -37,6 +37,7 @@ private:
   world& world_;
   coordinator_process& in_;
   data_dispatcher::data_dispatcher_core core_;
+  bool course_was_lost_;                         ///< when it began: one that began before does not know (R41)
   std::optional<std::uint64_t> wanted_revision_; ///< that the operator asked it for
 };
 

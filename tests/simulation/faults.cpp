@@ -87,6 +87,7 @@ void fault_injector::inject_durable(fault_kind kind) {
   case fault_kind::fill_disk: return fill_disk();
   case fault_kind::go_back: return go_back();
   case fault_kind::put_back_store: return copy_store();
+  case fault_kind::put_back_journal: return copy_journal();
   case fault_kind::move_ps_shard: return move_ps_shard();
   default: return;
   }
@@ -197,6 +198,21 @@ void fault_injector::lose_journal() {
   journal.fences_are_lost = journal.course_is_lost = true;
   journal.course.evaluations = evaluations;
   for (auto* one : world_.living(role_kind::coordinator)) world_.kill(*one, "its journal is lost");
+}
+
+void fault_injector::copy_journal() {
+  world_.after(world_.random().milliseconds(5, 200), nullptr, [this, copy = world_.journal()] {
+    if (!world_.calm() && !world_.journal().ended && !copy.roles.empty()) put_back(copy);
+  });
+}
+
+/// Of a journal in a folder nobody can say what one does that has it open.
+void fault_injector::put_back(const coordinator_journal& copy) {
+  world_.say(nullptr, "older data is put back into the journal");
+  world_.happened().journal_lost = true;
+  world_.journal() = copy;
+  if (world_.plan().journal_is_remote && world_.random().chance(0.5)) return;
+  for (auto* one : world_.living(role_kind::coordinator)) world_.kill(*one, "its journal was put back");
 }
 
 void fault_injector::lose_disk() {

@@ -37,6 +37,8 @@ private:
   void burst();
   void cut_power();
   void lose_journal();
+  void copy_journal();
+  void put_back(const coordinator_journal& copy);
   void lose_disk();
   void copy_store();
   void put_back(ps_shard_id shard, const simulated_store& copy);

@@ -32,6 +32,7 @@ std::string_view to_string(fault_kind kind) {
   case fault_kind::fill_disk: return "fill a disk";
   case fault_kind::go_back: return "go back on purpose";
   case fault_kind::put_back_store: return "copy a store, to put it back later";
+  case fault_kind::put_back_journal: return "copy the journal, to put it back later";
   case fault_kind::move_ps_shard: return "move a PS shard";
   }
   return "unknown";
@@ -242,6 +243,14 @@ void draw_put_back(scenario& plan) {
   sort_faults(plan);
 }
 
+/// From numbers of its own too.
+void draw_older_journal(scenario& plan) {
+  random_source random(mix(plan.seed) ^ 0x01de5709U);
+  if (plan.durability == durability::off || !random.chance(0.12)) return;
+  fault_plan(plan, random).add(fault_kind::put_back_journal, 1, 1, 2);
+  sort_faults(plan);
+}
+
 /// From numbers of its own too. PS shards die often, and of a part of those jobs nothing else goes
 /// wrong: then none of them may go back (R36).
 void draw_shard_deaths(scenario& plan) {
@@ -288,6 +297,7 @@ scenario draw_scenario(std::uint64_t seed) {
   draw_put_back(plan);
   draw_shard_deaths(plan);
   draw_moves(plan);
+  draw_older_journal(plan);
   return plan;
 }
 

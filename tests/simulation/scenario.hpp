@@ -40,9 +40,10 @@ enum class fault_kind : std::uint8_t {
   fill_disk,          ///< of one PS shard: it takes no writes for a while
   go_back,            ///< the operator's undo
   put_back_store,     ///< an older copy in the place of that of one PS shard, between two of its starts
+  put_back_journal,   ///< older data in the place of the coordinator's
   move_ps_shard,      ///< it is to move, or to stay after all; what memory has of it stays behind
 };
-inline constexpr int fault_kinds = 24;
+inline constexpr int fault_kinds = 25;
 std::string_view to_string(fault_kind kind);
 
 /// Records of a slot that end whoever computes them together.

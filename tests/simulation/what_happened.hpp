@@ -20,7 +20,7 @@ struct what_happened {
   bool memory_lost = false; ///< of an agent that is gone, or of a start that was replaced before its end
   bool memory_left = false; ///< a PS shard did not begin with what memory had (R36)
   std::set<ps_shard_id> damaged_after_end; ///< whose newest snapshot was whole when the job was over
-  bool journal_lost = false;
+  bool journal_lost = false;               ///< or older data is in its place
   /// Stores in whose place an older copy was put, while the journal knew of a newer start.
   struct older_copy {
     incarnation opener;   ///< who had opened it last

@@ -88,10 +88,12 @@ TEST_F(coordinator_recovery_test, its_successor_counts_its_loss_once) {
 
 TEST_F(coordinator_recovery_test, a_loss_that_its_predecessor_was_told_of_counts_for_the_report_alone) {
   perform(core, core.on_agent());
+  const auto first = start(core, worker_role({0}));
+  start(core, worker_role({0}));
   coordinator_core next(config(3), journal);
   protocol::role_exited before{coordinator_role, {{1}, 501}, "killed by signal 9 (SIGKILL)", 2000, true};
   before.again = true;
-  protocol::role_exited worker{worker_role({0}), {{1}, 7}, "killed by signal 9 (SIGKILL)", 2000, true};
+  protocol::role_exited worker{worker_role({0}), first, "killed by signal 9 (SIGKILL)", 2000, true};
   worker.again = true;
   for (const auto& exited : {before, worker, before})
     EXPECT_THAT(next.on_role_exited(exited, now), testing::IsEmpty());
@@ -229,6 +231,87 @@ TEST_F(coordinator_recovery_test, without_its_journal_it_believes_what_runs_and_
   EXPECT_FALSE(join(next, worker_role({0}), {{6}, 1234})) << "an older one";
   perform(next, next.on_agent());
   EXPECT_GT(granted.at(worker_role({0})).front().incarnation.value, std::uint64_t{1} << 32);
+}
+
+/// A journal of which older data was put back, while what was issued since runs.
+class older_journal_test : public coordinator_recovery_test {
+protected:
+  older_journal_test() {
+    perform(core, core.on_agent());
+    older = journal;
+    for (int starts = 0; starts < 3; ++starts) worker = start(core, worker_role({0}));
+    granted.clear();
+  }
+  /// How the next coordinator goes on once it has heard of what it does not know.
+  void expect_begins_anew(coordinator_core& next, const coordinator_actions& actions) {
+    EXPECT_THAT(only<journal_is_older>(actions), SizeIs(1));
+    const auto orders = only<journal_fences>(actions);
+    ASSERT_THAT(orders, SizeIs(1));
+    EXPECT_TRUE(orders[0].course_is_older) << "in the same write";
+    EXPECT_THAT(orders[0].roles, SizeIs(3));
+    EXPECT_THAT(only<restart_dispatcher>(actions), SizeIs(1));
+    for (const auto& [role, fences] : granted)
+      EXPECT_GT(fences.front().incarnation.value, std::uint64_t{1} << 32) << protocol::to_string(role);
+    EXPECT_TRUE(join(next, worker_role({0}), worker));
+  }
+
+  journaled_job older;
+  fence worker;
+};
+
+TEST_F(older_journal_test, shows_in_a_start_beyond_what_it_has_issued) {
+  coordinator_core next(config(2), older);
+  perform(next, next.on_agent());
+  granted.clear();
+  const auto actions = perform(next, next.on_role_started({worker_role({0}), {{9}, 1}, 100}));
+  EXPECT_THAT(only<journal_is_older>(actions), SizeIs(1));
+  EXPECT_THAT(
+      only<journal_is_older>(perform(next, next.on_role_started({ps_shard_role({0}), {{8}, 1}, 100}))),
+      IsEmpty())
+      << "it has begun anew already";
+  EXPECT_TRUE(join(next, worker_role({0}), {{9}, 1}));
+  EXPECT_FALSE(join(next, worker_role({0}), worker)) << "an older one";
+}
+
+TEST_F(older_journal_test, shows_in_a_start_under_the_token_of_another) {
+  coordinator_core next(config(2), older);
+  perform(next, next.on_agent());
+  granted.clear();
+  worker = {{3}, 77};
+  expect_begins_anew(next, perform(next, next.on_role_started({worker_role({0}), worker, 100})));
+}
+
+TEST_F(older_journal_test, shows_in_a_role_that_joins_before_the_agent_speaks) {
+  coordinator_core next(config(2), older);
+  perform(next, next.on_agent());
+  granted.clear();
+  worker = {{9}, 3};
+  expect_begins_anew(next,
+                     perform(next, next.on_join({worker_role({0}), worker, 100, {"there", 9, ""}, "A"})));
+}
+
+TEST_F(older_journal_test, shows_in_a_start_that_is_over) {
+  coordinator_core next(config(2), older);
+  perform(next, next.on_agent());
+  granted.clear();
+  protocol::role_exited exited;
+  exited.role = worker_role({0});
+  exited.self = {{9}, 3};
+  exited.again = true;
+  EXPECT_THAT(only<journal_is_older>(perform(next, next.on_role_exited(exited, now))), SizeIs(1));
+  EXPECT_GT(granted.at(worker_role({0})).front().incarnation.value, std::uint64_t{1} << 32);
+}
+
+TEST_F(older_journal_test, is_not_seen_in_starts_that_the_journal_knows_or_that_are_used_up) {
+  coordinator_core next(config(2), journal);
+  perform(next, next.on_agent());
+  EXPECT_THAT(only<journal_is_older>(perform(next, next.on_role_started({worker_role({0}), worker, 100}))),
+              IsEmpty());
+  protocol::role_exited exited;
+  exited.role = worker_role({0});
+  exited.self = {{1}, 4711};
+  exited.again = true;
+  EXPECT_THAT(only<journal_is_older>(perform(next, next.on_role_exited(exited, now))), IsEmpty());
 }
 
 TEST_F(coordinator_recovery_test, another_root_tells_what_runs_and_gets_fences_of_its_own) {

@@ -246,6 +246,34 @@ TEST_F(timeline_keeper_test, a_journal_that_is_behind_its_shards_is_as_good_as_l
   EXPECT_EQ(starts[0].branch, version_id{3});
 }
 
+TEST_F(timeline_keeper_test, of_an_older_course_results_that_training_has_gone_back_behind_are_void) {
+  journaled_course journal;
+  journal.lost = true;
+  protocol::evaluated result;
+  for (const std::uint64_t version : {2, 4}) {
+    result.version = {version};
+    journal.evaluations.push_back(result);
+  }
+  keeper = timeline_keeper(config(), journal);
+  const auto history = extended(first_history(), {{1}, {3}, 1, {}});
+  hear(status(0, 6, {}, history));
+  journaled(hear(status(1, 5, {}, history)));
+  ASSERT_EQ(course.evaluations.size(), 1U);
+  EXPECT_EQ(course.evaluations[0].version, version_id{2});
+}
+
+TEST_F(timeline_keeper_test, a_course_that_is_older_may_still_have_a_timeline_that_no_shard_is_on) {
+  journaled_course journal;
+  journal.lost = true;
+  journal.history = extended(first_history(), {{7}, {3}, 1, {}});
+  keeper = timeline_keeper(config(), journal);
+  hear(status(0, 6));
+  const auto starts = told<protocol::timeline_started>(journaled(hear(status(1, 5))));
+  ASSERT_EQ(starts.size(), 1U);
+  EXPECT_EQ(starts[0].timeline, timeline_id{1007});
+  EXPECT_EQ(course.history.back().revision, 1U);
+}
+
 TEST_F(timeline_keeper_test, hostile_statuses_are_ignored) {
   auto without_history = status(0, 5);
   without_history.durable.history.clear();
