@@ -1,7 +1,9 @@
 """What a user, a container or a network namespace does not let a job have, and paths that lead nowhere: said before anything is made."""
 
+import contextlib
 import json
 import os
+import pathlib
 import re
 import resource
 import subprocess
@@ -9,6 +11,7 @@ import unittest
 
 from bench_case import main
 from shell_case import shell_case
+from waiting import wait_until
 
 
 class open_files(shell_case):
@@ -38,6 +41,15 @@ class few_threads(shell_case):
     def ask(self, *words, **options):
         """Of a job of that user."""
         return self.dlrun(*words, user=self.USER, group=self.USER, extra_groups=[], **options)
+
+    def has_processes(self):
+        """Whether that user has some that have not ended."""
+        for status in pathlib.Path("/proc").glob("[0-9]*/status"):
+            with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+                fields = dict(line.split(":\t", 1) for line in status.read_text().splitlines() if ":\t" in line)
+                if int(fields["Uid"].split()[0]) == self.USER and not fields["State"].startswith(("Z", "X")):
+                    return True
+        return False
 
     def test_are_refused_whatever_their_number(self):
         for count in (2, 3, 5, 10, 20, 30, 40, 50):
@@ -69,6 +81,7 @@ class few_threads(shell_case):
             self.assertEqual(json.loads(self.ask("status", "own/run", "--json").stdout)["workers"]["wanted"], 1)
         finally:
             self.ask("stop", "own/run")
+            wait_until(lambda: not self.has_processes(), "nothing runs any more")
 
     def test_do_not_concern_root(self):
         answer = self.shell("ulimit -u 5; $DLRUN train job.yaml --run-dir run")
