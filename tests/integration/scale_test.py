@@ -10,7 +10,7 @@ from bench_case import bench_case, main
 from dlrun_job import all_run, expect, has_workers, job_over, pid_of, wait_until
 
 SLOTS = 4
-EPOCHS = 60
+EPOCHS = 120
 HELD_CHANGES, FREE_CHANGES = 5, 6  # at most: with each, a job is longer
 DEPARTURES = 3  # scripts/acceptance/sigterm_phases has more, in each phase of a worker's work
 LONG = 100_000  # epochs of a job that a test ends
