@@ -175,7 +175,7 @@ private:
 
   result<void> overtaken_by(const std::optional<std::string>& owner) const {
     const auto who = owner ? etcd_owner_from(*owner) : std::nullopt;
-    if (who && is_older(*who))
+    if (who && is_older(*who, self_))
       return fail(
           error_code::fenced,
           fmt::format("older data was put back into the journal {}/ in etcd: write {} of incarnation {} "
@@ -183,11 +183,6 @@ private:
                       prefix_, who->write, who->term, self_.write, self_.term));
     if (who) return overtaken(*who);
     return fail(error_code::fenced, fmt::format("the journal {}/ in etcd has been removed", prefix_));
-  }
-
-  /// R41: whoever follows has a higher term, and nobody else writes under this one.
-  bool is_older(const etcd_owner& found) const {
-    return found.term < self_.term || (found.taker == self_.taker && found.write < self_.write);
   }
 
   result<void> overtaken(const etcd_owner& by) const {

@@ -18,6 +18,10 @@ bool take_number(std::string_view& text, std::string_view word, int base, std::u
 
 } // namespace
 
+bool is_older(const etcd_owner& found, const etcd_owner& self) {
+  return found.term < self.term || (found.taker == self.taker && found.write < self.write);
+}
+
 std::string key_of_owner(const std::string& prefix) { return prefix + "/owner"; }
 std::string key_of_entry(const std::string& prefix, const std::string& key) {
   return fmt::format("{}/entry/{}", prefix, key);

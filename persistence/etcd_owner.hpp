@@ -18,6 +18,10 @@ struct etcd_owner {
   bool operator==(const etcd_owner&) const = default;
 };
 
+/// R41: whether `found` is from before what `self` has written. Whoever follows has a higher term,
+/// and nobody else writes under its own.
+bool is_older(const etcd_owner& found, const etcd_owner& self);
+
 /// Of a map below `prefix` that has an owner: where that is, and its entry `key`.
 std::string key_of_owner(const std::string& prefix);
 std::string key_of_entry(const std::string& prefix, const std::string& key);

@@ -55,9 +55,7 @@ result<std::optional<etcd_owner>> etcd_register::put(const std::optional<etcd_ow
 }
 
 tl::unexpected<error> etcd_register::lose(const etcd_owner& to) {
-  // Who follows has a higher number, and nobody else writes under this one (R41).
-  const auto self = hold_ ? hold_->self() : nobody;
-  if (to != nobody && (to.term < self.term || (to.taker == self.taker && to.write < self.write))) {
+  if (to != nobody && is_older(to, hold_ ? hold_->self() : nobody)) {
     lost_ = error{
         error_code::fenced,
         fmt::format("older data was put back into etcd under {}/: write {} of root {} is the last one "
