@@ -53,8 +53,6 @@ stop_signals::stop_signals() {
     return; // likewise
   }
   signals_to = ends[1];
-  sigset_t handled{};
-  sigemptyset(&handled);
   for (const int number : {SIGINT, SIGTERM, SIGHUP}) {
     struct sigaction now {};
     if (::sigaction(number, nullptr, &now) != 0 || now.sa_handler == SIG_IGN) continue;
