@@ -2,9 +2,7 @@
 
 import datetime
 import json
-import os
 import secrets
-import signal
 import subprocess
 
 import played_kubectl
@@ -12,7 +10,7 @@ import small_cluster
 from bench_case import main
 from dlrun_job import wait_until
 from pod_nodes import kept_off, name_of
-from pods_case import COMPLETED, HOSTS, INTERRUPTED, NAME, on_pods, worker_on
+from pods_case import COMPLETED, HOSTS, INTERRUPTED, NAME, on_pods
 from waiting import PATIENCE_S
 
 OTHER_BITS = 4  # exit code of an agent
@@ -202,10 +200,7 @@ class has_trained(on_pods):
     def test_and_loses_the_container_of_the_root_before_the_model_is_in_the_claim(self):
         spec = self.unhurried_spec()
         self.start(spec)
-        self.wait_until_trains()
-        os.kill(worker_on(self.hosts, self.hosts_pods[0]), signal.SIGSTOP)  # its end takes two seconds
-        self.pauses.end()
-        wait_until(lambda: self.status().get("status") == "stopping", "the job is complete in its journal", poll_s=0.01)
+        self.come_to_the_end()
         self.control.kill_container()
         self.assertEqual(self.events("stores-collected"), [])
         report = (self.run_dir / "report.json").read_bytes()

@@ -1,9 +1,12 @@
 """Base of tests of a job on pods (pod_jobs)."""
 
+import os
+import signal
+
 import images
 import paused_runs
 import small_cluster
-from dlrun_job import output_of
+from dlrun_job import output_of, wait_until
 from hosts_case import SLOT_S, UNHURRIED_SLOT_S, on_several_hosts
 from pod_jobs import COMPLETED, HOSTS, INTERRUPTED, NAME, cluster_api, job_on_pods
 
@@ -44,6 +47,13 @@ class on_pods(job_on_pods, on_several_hosts):
         for one in pods:
             self.assertEqual(len(one.exit_codes), before + 1, one.said())
             self.assertIn(one.exit_codes[-1], (COMPLETED, INTERRUPTED), one.said())
+
+    def come_to_the_end(self):
+        """Complete in its journal, while a worker, which is stopped, takes two seconds to end."""
+        self.wait_until_trains()
+        os.kill(worker_on(self.hosts, self.hosts_pods[0]), signal.SIGSTOP)
+        self.pauses.end()
+        wait_until(lambda: self.status().get("status") == "stopping", "the job is complete in its journal", poll_s=0.01)
 
     def unhurried_spec(self):
         """Of a job to which something happens."""

@@ -2,13 +2,12 @@
 
 import os
 import shutil
-import signal
 
 import kubernetes_schemas
 from bench_case import main
 from dlrun_job import wait_until
 from etcd_members import etcd_members, no_etcd, own_authority
-from pods_case import COMPLETED, HOSTS, INTERRUPTED, NAME, on_pods, worker_on
+from pods_case import COMPLETED, HOSTS, INTERRUPTED, NAME, on_pods
 from waiting import PATIENCE_S
 
 FAILED, BAD_INPUT = 1, 2
@@ -144,10 +143,7 @@ class has_trained(with_an_etcd):
     def test_and_loses_the_node_of_the_root_before_the_model_is_there(self):
         spec = self.spec()
         self.start(spec)
-        self.wait_until_trains()
-        os.kill(worker_on(self.hosts, self.hosts_pods[0]), signal.SIGSTOP)  # its end takes two seconds
-        self.pauses.end()
-        wait_until(lambda: self.status().get("status") == "stopping", "the job is complete in its journal", poll_s=0.01)
+        self.come_to_the_end()
         self.assertEqual(self.events("stores-collected"), [])
         node = self.control.node
         self.cluster.nodes.lose(node)
