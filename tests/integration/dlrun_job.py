@@ -25,6 +25,7 @@ GONE_PATIENCE_S = 15  # how soon all are gone is root_end_test's to hold: it run
 HELD_POLL_S = 0.002
 BEGUN_AT_MOST = 5  # times
 COMPLETED = (0, 3)  # exit codes: with all slots, or without some that were left out
+OTHER_SEED = 2**31 - 1  # of no test
 NOT_READY = ("starting", "down")
 ANSWER_S, ANSWER_BYTES_MAX = 2, 1 << 20
 
@@ -112,7 +113,7 @@ class running_job:
         self.start_root(arguments)
 
     def start_root(self, arguments):
-        self.arguments, self.is_touched = arguments, False
+        self.arguments = arguments
         self.folder_before = self.output_file.with_suffix(".before")  # a copy of the run folder, where there is one
         shutil.rmtree(self.folder_before, ignore_errors=True)
         if self.run_dir.exists():
@@ -120,6 +121,7 @@ class running_job:
         self.begin()
 
     def begin(self):
+        self.is_touched = False
         with open(self.output_file, "ab") as output:
             self.root = subprocess.Popen([*self.within, self.program, *self.arguments], stdin=subprocess.DEVNULL, stdout=output,
                                          stderr=subprocess.STDOUT, start_new_session=True)
@@ -143,11 +145,22 @@ class running_job:
         self.expect_nothing_left()
 
     def kill_everything_at_step(self, step):
-        """The same at `step` or a little later: the job is held until then, and so cannot be over before.
+        """The same at `step` or a little later: the job is held until then. What it is held with is as old as its last report: where
+        it turns out to have been trained to its end meanwhile, it is begun again.
         @returns the step that was on the disk of all PS shards: nothing below is lost."""
-        with self.held_from_step(step) as status:
-            self.kill_everything()
-        return status["durable_step"]
+        for begun in range(1, BEGUN_AT_MOST + 1):
+            was_touched = self.is_touched
+            with self.held_from_step(step) as status:
+                self.kill_everything()
+            if not self.is_completed():
+                return status["durable_step"]
+            if was_touched or begun == BEGUN_AT_MOST:
+                raise completed_early(f"it was complete in its journal before: killed at step {step}\n{self.output()}")
+            self.begin_again()
+
+    def is_completed(self):
+        """Whether a run that is over was trained to its end: its journal knows, and any change of such a run is refused for that."""
+        return "is completed" in self.ask("resume", "--set", f"train.seed={OTHER_SEED}")[2]
 
     def __enter__(self):
         return self
