@@ -4,6 +4,7 @@
 #include "base/call_queue.hpp"
 #include "base/listener.hpp"
 #include "base/os_error.hpp"
+#include "base/ready_set.hpp"
 #include "base/service_loop.hpp"
 
 #include <algorithm>
@@ -128,22 +129,34 @@ struct carried_dial {
   tls_carrier::dialled done;
 };
 
-/// A stream, and what is to be done when its peer is known.
+/// A stream, and what is to be done when its peer is known. It stays where it is: its descriptors
+/// are watched.
 struct carried_stream {
+  carried_stream(tls_stream stream_, std::optional<carried_dial> call_)
+      : stream{std::move(stream_)}
+      , call{std::move(call_)} {}
+  carried_stream(const carried_stream&) = delete;
+  carried_stream& operator=(const carried_stream&) = delete;
+
+  bool is_over() const { return stream.now() == tls_stream::state::over; }
+
   tls_stream stream;
-  std::optional<carried_dial> call{}; ///< of one that was dialled here
+  std::optional<carried_dial> call; ///< of one that was dialled here
   bool is_known = false;
+  base::ready_set::watched wire{.owner = this};
+  base::ready_set::watched inside{.owner = this};
 };
 
 } // namespace
 
 class tls_carrier::loop final : base::polled_service {
 public:
-  loop(const tls_carrier_options& options, accepted take, listening_socket listening)
+  loop(const tls_carrier_options& options, accepted take, listening_socket listening, base::ready_set ready)
       : options_{options}
       , take_{std::move(take)}
       , address_{std::move(listening.address)}
-      , listener_{std::move(listening.socket)} {}
+      , listener_{std::move(listening.socket)}
+      , ready_{std::move(ready)} {}
 
   result<void> start() { return thread_.start("dlrun-tls", "the TLS carrier", *this); }
   const std::string& address() const { return address_; }
@@ -159,23 +172,17 @@ private:
     const auto now = clock::now();
     for (auto& call : calls_.take()) connect(std::move(call), now);
     auto next = listener_.watch(fds, has_room(), now);
-    for (const auto& one : streams_) {
-      fds.push_back(one.stream.watch_wire());
-      fds.push_back(one.stream.watch_inside());
-      next = std::min(next, one.stream.deadline());
-    }
+    fds.push_back({ready_.fd(), POLLIN, 0});
+    for (const auto& one : strangers_) next = std::min(next, one.stream.deadline());
     return next;
   }
 
   void serve(std::span<const pollfd> fds) override {
     const auto now = clock::now();
-    std::size_t place = 1;
-    for (auto& one : streams_) {
-      one.stream.serve(fds[place].revents, fds[place + 1].revents, now);
-      place += 2;
-      look_at(one);
-    }
-    streams_.remove_if([](const auto& one) { return one.stream.now() == tls_stream::state::over; });
+    if (fds[1].revents != 0) serve_ready(now);
+    for (auto& one : strangers_)
+      if (now >= one.stream.deadline()) serve(one, now);
+    let_go();
     if (fds[0].revents == 0) return;
     listener_.accept_waiting(now, [&](base::unique_fd socket) {
       keep_watch(socket.get());
@@ -184,18 +191,66 @@ private:
     });
   }
 
+  void serve_ready(clock::time_point now) {
+    const auto ready = ready_.take();
+    for (auto* const place : ready) {
+      auto& one = *static_cast<carried_stream*>(place->owner);
+      if ((one.wire.ready | one.inside.ready) != 0) serve(one, now); // both in one go
+    }
+  }
+
+  void serve(carried_stream& one, clock::time_point now) {
+    const auto wire = std::exchange(one.wire.ready, short{0});
+    const auto inside = std::exchange(one.inside.ready, short{0});
+    if (one.is_over()) return;
+    one.stream.serve(wire, inside, now);
+    if (!one.is_over()) watch(one);
+    look_at(one);
+    any_is_over_ = any_is_over_ || one.is_over();
+  }
+
+  /// What it waits for now.
+  void watch(carried_stream& one) {
+    auto done = ready_.watch(one.stream.wire(), one.stream.wire_events(), one.wire);
+    if (done && one.stream.inside() >= 0)
+      done = ready_.watch(one.stream.inside(), one.stream.inside_events(), one.inside);
+    if (!done) one.stream.end(done.error());
+  }
+
+  /// Not left to the closing of its descriptors: a process that is being started has them, too,
+  /// until its program begins.
+  void watch_no_more(carried_stream& one) {
+    [[maybe_unused]] const auto wire = ready_.watch(one.stream.wire(), 0, one.wire);
+    [[maybe_unused]] const auto inside = ready_.watch(one.stream.inside(), 0, one.inside);
+  }
+
+  /// Those whose peer has become known are no strangers any more; those that are over go.
+  void let_go() {
+    for (auto one = strangers_.begin(); one != strangers_.end();) {
+      const auto next = std::next(one);
+      if (one->is_known) known_.splice(known_.end(), strangers_, one);
+      one = next;
+    }
+    if (!std::exchange(any_is_over_, false)) return;
+    for (auto* streams : {&strangers_, &known_})
+      streams->remove_if([this](auto& one) {
+        if (one.is_over()) watch_no_more(one);
+        return one.is_over();
+      });
+  }
+
   void end() override {
     calls_.close();
     const error stopped{error_code::interrupted, "the control link was stopped"};
-    for (const auto& one : streams_)
-      if (one.call && !one.is_known) one.call->done(tl::unexpected(stopped));
+    for (const auto& one : strangers_)
+      if (one.call) one.call->done(tl::unexpected(stopped));
     for (const auto& call : calls_.take()) call.done(tl::unexpected(stopped));
-    streams_.clear();
+    strangers_.clear();
+    known_.clear();
   }
 
   bool has_room() const {
-    const auto strangers =
-        std::ranges::count_if(streams_, [](const auto& one) { return !one.is_known && !one.call; });
+    const auto strangers = std::ranges::count_if(strangers_, [](const auto& one) { return !one.call; });
     return static_cast<std::size_t>(strangers) < options_.strangers_max;
   }
 
@@ -208,18 +263,23 @@ private:
   void add(base::unique_fd socket, security::tls_session::side side, clock::time_point now,
            std::optional<carried_dial> call) {
     auto session = security::tls_session::start(*options_.identity, side);
-    if (session)
-      streams_.push_back(
-          {tls_stream{std::move(socket), std::move(*session), now + options_.handshake_deadline},
-           std::move(call)});
-    else if (call)
-      finish(*call, tl::unexpected(session.error()));
+    if (!session) {
+      if (call) finish(*call, tl::unexpected(session.error()));
+      return;
+    }
+    auto& made = strangers_.emplace_back(
+        tls_stream{std::move(socket), std::move(*session), now + options_.handshake_deadline},
+        std::move(call));
+    watch(made);
+    if (!made.is_over()) return;
+    look_at(made);
+    strangers_.pop_back();
   }
 
   /// Hands it out when its peer has become known.
   void look_at(carried_stream& one) {
     if (one.is_known || one.stream.now() == tls_stream::state::begins) return;
-    if (one.stream.now() == tls_stream::state::over) {
+    if (one.is_over()) {
       if (one.call)
         finish(*one.call, fail(one.stream.why().code,
                                fmt::format("{}: {}", one.call->address, one.stream.why().message)));
@@ -241,8 +301,10 @@ private:
   const tls_carrier_options options_;
   const accepted take_;
   const std::string address_;
-  base::listener listener_; // the thread's own, as is the next
-  std::list<carried_stream> streams_;
+  base::listener listener_; // the thread's own, as are the next
+  base::ready_set ready_;
+  std::list<carried_stream> strangers_, known_; ///< by whether their peer has shown who it is
+  bool any_is_over_ = false;
   base::call_queue<carried_dial> calls_{"the TLS carrier", "connections are being made already",
                                         tls_dials_max};
   base::service_loop thread_;
@@ -255,7 +317,9 @@ tls_carrier::~tls_carrier() = default;
 result<std::unique_ptr<tls_carrier>> tls_carrier::start(const tls_carrier_options& options, accepted take) {
   auto listening = listen_on_number(options.host, options.port);
   if (!listening) return tl::unexpected(listening.error());
-  auto made = std::make_unique<loop>(options, std::move(take), std::move(*listening));
+  auto ready = base::ready_set::create();
+  if (!ready) return tl::unexpected(ready.error());
+  auto made = std::make_unique<loop>(options, std::move(take), std::move(*listening), std::move(*ready));
   if (auto ok = made->start(); !ok) return tl::unexpected(ok.error());
   return std::unique_ptr<tls_carrier>{new tls_carrier(std::move(made))};
 }

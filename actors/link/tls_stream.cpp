@@ -3,6 +3,7 @@
 #include "base/os_error.hpp"
 
 #include <array>
+#include <poll.h>
 #include <sys/socket.h>
 #include <utility>
 
@@ -22,20 +23,19 @@ tls_stream::tls_stream(base::unique_fd socket, security::tls_session session, ti
     , session_{std::move(session)}
     , deadline_{deadline} {}
 
-pollfd tls_stream::watch_wire() const {
+short tls_stream::wire_events() const {
   short events = 0;
   if (!wire_ended_ && to_inside_.empty()) events |= POLLIN;
   if (!session_.wire().empty()) events |= POLLOUT;
-  return {events == 0 ? -1 : wire_.get(), events,
-          0}; // else an end that is told for ever would keep the thread busy
+  return events;
 }
 
-pollfd tls_stream::watch_inside() const {
-  if (!inside_) return {-1, 0, 0};
+short tls_stream::inside_events() const {
+  if (!inside_) return 0;
   short events = 0;
   if (!inside_ended_ && session_.wire().size() < unsent_bytes_max) events |= POLLIN;
   if (!to_inside_.empty()) events |= POLLOUT;
-  return {events == 0 ? -1 : inside_.get(), events, 0};
+  return events;
 }
 
 void tls_stream::serve(short wire, short inside, time_point now) {

@@ -6,7 +6,6 @@
 
 #include <chrono>
 #include <optional>
-#include <poll.h>
 #include <vector>
 
 namespace dlrun::link {
@@ -32,11 +31,16 @@ public:
   /// The local end, once the stream is open. To be called once.
   base::unique_fd take_local_end() { return std::move(local_end_); }
 
-  /// What to wait for: the TCP socket, and the local one.
-  pollfd watch_wire() const;
-  pollfd watch_inside() const;
+  /// What to wait for: the TCP socket, and the local one, -1 while there is none.
+  int wire() const { return wire_.get(); }
+  int inside() const { return inside_ ? inside_.get() : -1; }
+  /// Events of poll(); 0: nothing, not even its end, which would be told for ever.
+  short wire_events() const;
+  short inside_events() const;
   /// What happened there.
   void serve(short wire, short inside, time_point now);
+  /// It is over, for that reason.
+  void end(error why);
 
 private:
   void hear_wire();
@@ -44,7 +48,6 @@ private:
   void tell_wire();
   void tell_inside();
   void open();
-  void end(error why);
 
   base::unique_fd wire_;
   security::tls_session session_;

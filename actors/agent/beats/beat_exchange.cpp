@@ -14,6 +14,7 @@
 #include <netinet/ip.h>
 #include <optional>
 #include <sys/socket.h>
+#include <unordered_map>
 
 namespace dlrun::agent {
 
@@ -88,12 +89,14 @@ public:
     peers_.insert_or_assign(
         peer.name,
         watched{.peer = peer, .at = at, .watch = watch, .tell = std::move(tell), .told_at = peer.address});
+    note_boots();
     return {};
   }
   void forget(const std::string& name) {
     const std::scoped_lock lock{mutex_};
     peers_.erase(name);
     calls_.erase(name);
+    note_boots();
   }
   result<void> call(const beat_peer& peer, time_point until) {
     const auto at = parse(peer.address);
@@ -128,12 +131,14 @@ private:
   peer_watch new_watch() const { return {options_.rules, options_.boot, 0, options_.last_sequence}; }
   std::chrono::steady_clock::time_point watch(std::vector<pollfd>& fds) override;
   void serve(std::span<const pollfd> fds) override;
+  void note_boots();
   void note_own_pause(time_point at);
-  void read_all(time_point at);
-  void take(std::span<const std::byte> datagram, const sockaddr_in& from, time_point at);
+  void read_all(time_point at, std::vector<news>& changes);
+  void take(std::span<const std::byte> datagram, const sockaddr_in& from, time_point at,
+            std::vector<news>& changes);
   void send_all(time_point at);
   void send(const beat& what, const beat_keys& keys, const sockaddr_in& to) const;
-  std::vector<news> look_at_all(time_point at);
+  static void look_at(watched& one, time_point at, std::vector<news>& changes);
 
   const beat_options options_;
   const base::unique_fd socket_;
@@ -146,31 +151,42 @@ private:
   time_point due_ = next_beat_; ///< until when it waits at the latest
 
   std::mutex mutex_;
-  std::map<std::string, watched> peers_; ///< guarded by mutex_, as is the next
+  std::map<std::string, watched> peers_; ///< guarded by mutex_, as are the next
+  /// Of peers_, by what they say of themselves: beats of hundreds come, 20 a second of each.
+  std::unordered_multimap<std::uint64_t, watched*> by_boot_;
   std::map<std::string, called> calls_;
   base::service_loop thread_; ///< last: it uses the members above
 };
 
 std::chrono::steady_clock::time_point beat_exchange::loop::watch(std::vector<pollfd>& fds) {
   fds.push_back({socket_.get(), POLLIN, 0});
-  const std::scoped_lock lock{mutex_};
-  due_ = next_beat_;
-  const auto at = common::now();
-  for (const auto& [name, one] : peers_) due_ = std::min(due_, one.watch.silent_at(at));
   return due_;
 }
 
+/// A peer of which a beat comes is looked at at once, all of them each period and when one of them
+/// may have become silent.
 void beat_exchange::loop::serve(std::span<const pollfd>) {
   const auto at = common::now();
   std::vector<news> changes;
   {
     const std::scoped_lock lock{mutex_};
     note_own_pause(at);
-    read_all(at);
-    send_all(at);
-    changes = look_at_all(at);
+    read_all(at, changes);
+    if (at >= due_) {
+      send_all(at);
+      due_ = next_beat_;
+      for (auto& [name, one] : peers_) {
+        look_at(one, at, changes);
+        due_ = std::min(due_, one.watch.silent_at(at));
+      }
+    }
   }
   for (const auto& one : changes) one.tell(one.what);
+}
+
+void beat_exchange::loop::note_boots() {
+  by_boot_.clear();
+  for (auto& [name, one] : peers_) by_boot_.emplace(one.peer.boot, &one);
 }
 
 void beat_exchange::loop::note_own_pause(time_point at) {
@@ -180,7 +196,7 @@ void beat_exchange::loop::note_own_pause(time_point at) {
   for (auto& [name, one] : calls_) one.watch.on_own_pause(paused);
 }
 
-void beat_exchange::loop::read_all(time_point at) {
+void beat_exchange::loop::read_all(time_point at, std::vector<news>& changes) {
   std::array<std::byte, beat_bytes + 1> datagram{}; // one more, so that a longer one is seen to be
   for (int i = 0; i < datagrams_a_turn; ++i) {
     sockaddr_in from{};
@@ -188,16 +204,21 @@ void beat_exchange::loop::read_all(time_point at) {
     const auto got = ::recvfrom(socket_.get(), datagram.data(), datagram.size(), MSG_DONTWAIT,
                                 reinterpret_cast<sockaddr*>(&from), &size);
     if (got < 0) return;
-    take(std::span{datagram}.first(static_cast<std::size_t>(got)), from, at);
+    take(std::span{datagram}.first(static_cast<std::size_t>(got)), from, at, changes);
   }
 }
 
-void beat_exchange::loop::take(std::span<const std::byte> datagram, const sockaddr_in& from, time_point at) {
+void beat_exchange::loop::take(std::span<const std::byte> datagram, const sockaddr_in& from, time_point at,
+                               std::vector<news>& changes) {
   const auto boot = claimed_boot(datagram);
-  for (auto& [name, one] : peers_) {
-    if (boot != one.peer.boot) continue;
-    const auto heard = opened(datagram, one.peer.keys.receive);
-    if (heard && one.watch.on_beat(*heard, at)) one.at = from;
+  if (!boot) return;
+  const auto [first, last] = by_boot_.equal_range(*boot);
+  for (auto one = first; one != last; ++one) {
+    auto& peer = *one->second;
+    const auto heard = opened(datagram, peer.peer.keys.receive);
+    if (!heard || !peer.watch.on_beat(*heard, at)) continue;
+    peer.at = from;
+    look_at(peer, at, changes);
   }
 }
 
@@ -221,17 +242,13 @@ void beat_exchange::loop::send(const beat& what, const beat_keys& keys, const so
                reinterpret_cast<const sockaddr*>(&to), sizeof to);
 }
 
-std::vector<beat_exchange::loop::news> beat_exchange::loop::look_at_all(time_point at) {
-  std::vector<news> changes;
-  for (auto& [name, one] : peers_) {
-    const auto seen = one.watch.look(at);
-    auto place = one.peer.address.empty() ? std::string{} : base::to_string(*one.at);
-    const bool is_new = seen != one.seen || place != one.told_at;
-    one.seen = seen;
-    one.told_at = std::move(place);
-    if (is_new) changes.push_back({one.tell, {seen, one.watch.silence(at), one.told_at}});
-  }
-  return changes;
+void beat_exchange::loop::look_at(watched& one, time_point at, std::vector<news>& changes) {
+  const auto seen = one.watch.look(at);
+  auto place = one.peer.address.empty() ? std::string{} : base::to_string(*one.at);
+  const bool is_new = seen != one.seen || place != one.told_at;
+  one.seen = seen;
+  one.told_at = std::move(place);
+  if (is_new) changes.push_back({one.tell, {seen, one.watch.silence(at), one.told_at}});
 }
 
 beat_exchange::beat_exchange(std::unique_ptr<loop> loop)
