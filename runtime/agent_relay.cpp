@@ -53,6 +53,7 @@ private:
           return self_->delegate(agent_, join, who);
         },
         [this](const protocol::grant& grant) { hand_on(grant); },
+        [this](const protocol::start_over& which) { hand_on(which); },
         [this](const protocol::workers_wanted& word) { hand_on(word); },
         [this](const protocol::scale_request& request) { return self_->delegate(agent_, request); },
         [this](const protocol::job_event& event) { hand_on(event); },

@@ -118,6 +118,7 @@ agent_state::behavior agent_state::make_behavior() {
         return on_join(join, who);
       },
       [this](const protocol::grant& grant) { on_grant(grant); },
+      [this](const protocol::start_over& which) { carry_out(core_.on_start_over(which)); },
       [this](const protocol::workers_wanted& word) { on_workers_wanted(word); },
       [this](const protocol::scale_request& request) { return on_scale_request(request); },
       [this](const protocol::job_event& event) { add_event(event); },

@@ -197,6 +197,13 @@ agent_actions agent_core::on_grant(const protocol::grant& grant, time_point now)
   return out;
 }
 
+agent_actions agent_core::on_start_over(const protocol::start_over& which) {
+  agent_actions out;
+  if (book_.runs(which.role, which.self))
+    vacate(which.role, protocol::stop_how::kill, "the coordinator was told before that it is over", out);
+  return out;
+}
+
 agent_actions agent_core::on_coordinator_joined(time_point now) {
   agent_actions out;
   orders_.forget_coordinator();

@@ -96,6 +96,8 @@ public:
   /// connection, is told what runs, and what ended while there was none.
   agent_actions on_coordinator_joined(protocol::time_point now);
   agent_actions on_grant(const protocol::grant& grant, protocol::time_point now);
+  /// It runs all the same if an earlier root gave its host up: it is killed, and started again.
+  agent_actions on_start_over(const protocol::start_over& which);
   /// The operator wants so many workers. @returns the number of the request: it is done once
   /// on_workers_wanted() has heard of it, or bad_usage.
   result<std::uint64_t> on_scale_request(std::uint32_t workers, agent_actions& out);

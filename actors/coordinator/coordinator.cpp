@@ -303,6 +303,7 @@ void coordinator_state::carry_out(const coordinator_action& action) {
                    journal_then(to_writes(order),
                                 [this, what = order.what] { return core_->on_workers_journaled(what); });
                  },
+                 [this](const send_start_over& one) { self_->send(context_.agent, one.message); },
                  [this](const send_workers_wanted& one) { say(one.message); },
                  [this](const journal_end& order) {
                    journal_then(with_stores(to_writes(order, report_text_), stores_.to_journal(std::nullopt)),

@@ -53,6 +53,10 @@ struct restart_dispatcher {};
 struct journal_workers {
   journaled_workers what;
 };
+/// To the agent.
+struct send_start_over {
+  protocol::start_over message;
+};
 /// To the agent and the dispatcher.
 struct send_workers_wanted {
   protocol::workers_wanted message;
@@ -81,8 +85,8 @@ using coordinator_action =
     std::variant<send_grant, send_directory, answer_join, protocol::worker_available, protocol::worker_gone,
                  protocol::ps_shard_available, protocol::ps_shard_gone, slot_suspected,
                  protocol::poisoned_slot, journal_fences, journal_is_older, restart_dispatcher,
-                 journal_workers, send_workers_wanted, journal_end, request_digests, protocol::close_training,
-                 finish_job, announce_end>;
+                 journal_workers, send_start_over, send_workers_wanted, journal_end, request_digests,
+                 protocol::close_training, finish_job, announce_end>;
 using coordinator_actions = std::vector<coordinator_action>;
 
 inline void append(coordinator_actions& to, coordinator_actions more) {

@@ -174,7 +174,16 @@ coordinator_actions coordinator_core::on_role_started(const protocol::role_start
   if (start_claims::is_believed(starts_, fences_.book(), started.role, started.self, claimant::agent) &&
       begin_start(started.role, started.self, out))
     announce(out);
+  end_over(started.role, out);
   return out;
+}
+
+/// What was told to be over takes part no more, and a root that comes back may find it running
+/// (R35): nobody waits for what it says, and none is started in its place while it runs.
+void coordinator_core::end_over(const role_name& role, coordinator_actions& out) const {
+  const auto& page = starts_.of(role);
+  if (page.newest && !page.running && !is_planted(config_.bug, protocol::planted_bug::leave_over))
+    out.emplace_back(send_start_over{{role, *page.newest}});
 }
 
 coordinator_actions coordinator_core::on_role_exited(const protocol::role_exited& exited, time_point now) {
@@ -182,11 +191,9 @@ coordinator_actions coordinator_core::on_role_exited(const protocol::role_exited
   know(exited.role);
   if (!starts_.has(exited.role) || !is_startable(exited.role, config_)) return out;
   if (exited.role != coordinator_role) notice_older_journal(exited.role, exited.self, out);
-  const auto& page = starts_.of(exited.role);
-  const bool is_over = page.newest == exited.self && !page.running;
   const bool is_news =
       start_claims::is_believed(starts_, fences_.book(), exited.role, exited.self, claimant::agent) &&
-      !is_over;
+      !starts_.is_over(exited.role, exited.self);
   // Told again, it is news all the same when the connection broke over what was said first.
   if (exited.role == coordinator_role || (exited.again && !is_news)) {
     append(out, on_told_again(exited, now));
@@ -294,8 +301,11 @@ coordinator_actions coordinator_core::on_tick(time_point now) {
   if (ending_.is_over() || (repeated_ && now - *repeated_ < config_.repeat_after)) return out;
   repeated_ = now;
   out.emplace_back(send_workers_wanted{workforce_.wanted()});
-  for (const auto& role : started_roles(config_, workforce_.wanted().workers))
-    if (!starts_.of(role).running) fences_.grant(role, out);
+  for (const auto& role : started_roles(config_, workforce_.wanted().workers)) {
+    if (starts_.of(role).running) continue;
+    end_over(role, out);
+    fences_.grant(role, out);
+  }
   append(out, ending_.repeat());
   announce(out);
   return out;

@@ -72,6 +72,7 @@ private:
   bool count_crash(const protocol::role_exited& exited, coordinator_actions& out);
   bool begin_start(const protocol::role_name& role, const protocol::fence& self, coordinator_actions& out);
   void end_start(const protocol::role_name& role, std::string_view cause, coordinator_actions& out);
+  void end_over(const protocol::role_name& role, coordinator_actions& out) const;
   void notice_older_journal(const protocol::role_name& role, const protocol::fence& self,
                             coordinator_actions& out);
   void announce(coordinator_actions& out) const;

@@ -15,6 +15,11 @@ incarnation start_book::newest(const role_name& role) const {
   return at == pages_.end() || !at->second.newest ? incarnation{} : at->second.newest->incarnation;
 }
 
+bool start_book::is_over(const role_name& role, const protocol::fence& self) const {
+  const auto at = pages_.find(role);
+  return at != pages_.end() && at->second.newest == self && !at->second.running;
+}
+
 void start_book::begin(const role_name& role, const protocol::fence& self) {
   pages_[role] = {self, true, {}};
   ++sequence_;

@@ -28,6 +28,8 @@ public:
   bool has(const protocol::role_name& role) const { return pages_.contains(role); }
   /// Of a role that the book has, as below.
   const page& of(const protocol::role_name& role) const { return pages_.at(role); }
+  /// Whether that is the newest start, and it takes no part any more.
+  bool is_over(const protocol::role_name& role, const protocol::fence& self) const;
   /// 0 of a role that never started, or that the book does not have.
   dlrun::incarnation newest(const protocol::role_name& role) const;
 

@@ -32,8 +32,7 @@ std::string why_refused(const start_book& starts, const fence_book& fences, cons
         "{} incarnation {} was never issued with this token; the newest that was started is {}", name,
         join.self.incarnation, newest);
   }
-  const auto& page = starts.of(join.role);
-  if (page.newest == join.self && !page.running)
+  if (starts.is_over(join.role, join.self))
     return fmt::format("{} incarnation {} is over; the newest that was issued is {}", name,
                        join.self.incarnation, fences.last_issued(join.role));
   return starts.arithmetic().why_refused(join);

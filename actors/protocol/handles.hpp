@@ -109,6 +109,7 @@ using host_agent_actor = caf::typed_actor<                      //
 using agent_actor = caf::typed_actor<                           //
     caf::replies_to<join, coordinator_actor>::with<join_reply>, // coordinator: here I am
     caf::reacts_to<grant>,                                      // coordinator: fences to start roles with
+    caf::reacts_to<start_over>,                                 // coordinator: this start is to end
     caf::reacts_to<workers_wanted>,                             // coordinator: keep so many workers running
     caf::replies_to<scale_request>::with<scale_reply>,          // root: `dlrun scale`
     caf::reacts_to<job_event>,                                  // coordinator, PS shard: tell the user

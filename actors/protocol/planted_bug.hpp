@@ -24,6 +24,7 @@ enum class planted_bug : std::uint8_t {
   own_floor,        ///< R13: a shard drops old snapshots and log as soon as its own new snapshot is durable
   untagged_status,  ///< R13: snapshot reports of an older timeline are kept when the floor is set
   strand_fenceless, ///< R4: a coordinator for which no fence was granted is not started again
+  leave_over,       ///< R35: what runs though the coordinator was told that it is over is left alone
   no_probe,         ///< R14: no rewind: lost gradients are only leased again
   late_journal,     ///< R15: a rewind is sent before it is journaled
   lease_early,      ///< R16a: leases are sent before all shards have what the operator changed

@@ -118,6 +118,8 @@ inline constexpr role_set senders<agent_actor, join>{role_kind::coordinator};
 template <>
 inline constexpr role_set senders<agent_actor, grant>{role_kind::coordinator};
 template <>
+inline constexpr role_set senders<agent_actor, start_over>{role_kind::coordinator};
+template <>
 inline constexpr role_set senders<agent_actor, workers_wanted>{role_kind::coordinator};
 template <>
 inline constexpr role_set senders<agent_actor, job_event>{role_kind::coordinator, role_kind::ps_shard};

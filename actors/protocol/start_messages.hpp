@@ -24,6 +24,18 @@ struct grant {
   }
 };
 
+/// Coordinator -> agent: the start `self` of `role` takes part no more, since it was told once that
+/// it is over (R35). If it runs all the same it is to be killed. Idempotent.
+struct start_over {
+  role_name role;
+  fence self;
+
+  template <class Inspector>
+  friend auto inspect(Inspector& f, start_over& x) {
+    return f(x.role, x.self);
+  }
+};
+
 /// Agent -> coordinator: `role` was started with `self` (and that fence is used up).
 struct role_started {
   role_name role;

@@ -16,6 +16,7 @@ quiet_agent(Heartbeat on_heartbeat, CredentialsWanted on_credentials_wanted, Sca
   return {
       [](const protocol::join&, const protocol::coordinator_actor&) { return protocol::join_reply{}; },
       [](const protocol::grant&) {},
+      [](const protocol::start_over&) {},
       [](const protocol::workers_wanted&) {},
       std::move(on_scale_request),
       [](const protocol::job_event&) {},

@@ -180,6 +180,7 @@ void coordinator_process::perform(const coordinator::coordinator_actions& action
                    [this](const coordinator::journal_is_older& one) { expect_older(world_, *this, one); },
                    [this](const coordinator::restart_dispatcher&) { restart_dispatcher(); },
                    [this](const coordinator::send_grant& order) { send(agent_role, order.grant); },
+                   [this](const coordinator::send_start_over& order) { send(agent_role, order.message); },
                    [this](const protocol::ps_shard_available& order) {
                      dispatcher_->core().on_shard_started(order.shard, order.incarnation);
                    },

@@ -86,8 +86,8 @@ using message =
                  coordinator_moved, protocol::job_ended, snapshot_pull, snapshot_part, protocol::rewind,
                  protocol::name_snapshot, protocol::floor, protocol::go_on, protocol::pin, protocol::probe,
                  protocol::kept, protocol::norm, protocol::norm_request, protocol::scale_job,
-                 protocol::workers_wanted, protocol::heartbeat, protocol::stop_job, host_beat, host_hello,
-                 host_report, host_work, answered_hello, protocol::start_order, protocol::stop_order,
-                 protocol::start_told, protocol::dismissal>;
+                 protocol::start_over, protocol::workers_wanted, protocol::heartbeat, protocol::stop_job,
+                 host_beat, host_hello, host_report, host_work, answered_hello, protocol::start_order,
+                 protocol::stop_order, protocol::start_told, protocol::dismissal>;
 
 } // namespace dlrun::simulation

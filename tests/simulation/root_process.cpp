@@ -122,18 +122,20 @@ bool root_process::addresses(const process& receiver) const {
 // ---- what it hears
 
 void root_process::receive(const message& what) {
-  std::visit(common::action_handlers{[&](const host_beat& one) { beats_.receive(one); },
-                                     [&](const protocol::heartbeat& one) { on_heartbeat(one); },
-                                     [&](const protocol::join& one) { on_coordinator(one); },
-                                     [&](const protocol::grant& one) {
-                                       if (one.agent == number_) perform(core_.on_grant(one, now()));
-                                     },
-                                     [&](const protocol::workers_wanted& one) {
-                                       if (one.agent == number_) perform(core_.on_workers_wanted(one, now()));
-                                     },
-                                     [&](const protocol::job_ended& one) { on_job_ended(one); },
-                                     [&](const auto&) { on_host_message(what); }},
-             what);
+  std::visit(
+      common::action_handlers{[&](const host_beat& one) { beats_.receive(one); },
+                              [&](const protocol::heartbeat& one) { on_heartbeat(one); },
+                              [&](const protocol::join& one) { on_coordinator(one); },
+                              [&](const protocol::grant& one) {
+                                if (one.agent == number_) perform(core_.on_grant(one, now()));
+                              },
+                              [&](const protocol::start_over& one) { perform(core_.on_start_over(one)); },
+                              [&](const protocol::workers_wanted& one) {
+                                if (one.agent == number_) perform(core_.on_workers_wanted(one, now()));
+                              },
+                              [&](const protocol::job_ended& one) { on_job_ended(one); },
+                              [&](const auto&) { on_host_message(what); }},
+      what);
 }
 
 void root_process::on_heartbeat(const protocol::heartbeat& beat) {

@@ -34,6 +34,7 @@ const std::map<std::string, planted_bug> bugs{{"none", planted_bug::none},
                                               {"own_floor", planted_bug::own_floor},
                                               {"untagged_status", planted_bug::untagged_status},
                                               {"strand_fenceless", planted_bug::strand_fenceless},
+                                              {"leave_over", planted_bug::leave_over},
                                               {"no_probe", planted_bug::no_probe},
                                               {"late_journal", planted_bug::late_journal},
                                               {"lease_early", planted_bug::lease_early},
@@ -68,9 +69,9 @@ const std::map<std::string, planted_bug> bugs{{"none", planted_bug::none},
                                               {"stale_reader", planted_bug::stale_reader}};
 
 /// Rules of several hosts: looked for there.
-const std::set<planted_bug> of_hosts{planted_bug::one_way_beat, planted_bug::deaf_leader,
-                                     planted_bug::silent_first, planted_bug::forged_id,
-                                     planted_bug::strand_fenceless};
+const std::set<planted_bug> of_hosts{planted_bug::one_way_beat,     planted_bug::deaf_leader,
+                                     planted_bug::silent_first,     planted_bug::forged_id,
+                                     planted_bug::strand_fenceless, planted_bug::leave_over};
 
 /// Where to begin to look for those that take hundreds of seeds. No promise: another seed is as
 /// good.
@@ -78,7 +79,8 @@ const std::map<planted_bug, std::uint64_t> rarely_found{
     {planted_bug::keep_snapshots, 312},    {planted_bug::no_timeline, 335},
     {planted_bug::untagged_status, 13360}, {planted_bug::stale_memory, 2159},
     {planted_bug::pass_named, 1423},       {planted_bug::stale_reader, 403},
-    {planted_bug::undo_unpinned, 1828},    {planted_bug::leave_alone, 4802}};
+    {planted_bug::undo_unpinned, 1828},    {planted_bug::leave_alone, 4802},
+    {planted_bug::leave_over, 114508}};
 
 struct command_line {
   std::uint64_t seeds = 500;

@@ -307,6 +307,20 @@ TEST_F(returned_root_core_test, what_was_taken_over_and_ends_starts_again_under_
   EXPECT_EQ(running.at(shard).incarnation, incarnation{9});
 }
 
+/// The root before it had given the host up that this runs on.
+TEST_F(returned_root_core_test, what_runs_and_is_over_for_the_coordinator_is_killed_once_and_starts_again) {
+  follow(core.start(now, {{shard, of_shard, 200}}));
+  follow(core.on_coordinator_joined(now));
+  grant(shard, 9);
+  follow(core.on_start_over({shard, {{6}, 60}}));
+  EXPECT_THAT(stopped, ::testing::IsEmpty()) << "that is not what runs";
+  for (int told = 0; told < 2; ++told) follow(core.on_start_over({shard, of_shard}));
+  EXPECT_THAT(stopped, ::testing::ElementsAre(std::pair(shard, true)));
+  end(shard, of_shard);
+  EXPECT_EQ(running.at(shard).incarnation, incarnation{9});
+  EXPECT_TRUE(exits_told.back().left) << "its loss was counted before";
+}
+
 TEST_F(returned_root_core_test, a_coordinator_that_runs_is_the_one_that_may_join) {
   const protocol::fence of_coordinator{{5}, 50};
   follow(core.start(now, {{coordinator, of_coordinator, 199}, {shard, of_shard, 200}}));

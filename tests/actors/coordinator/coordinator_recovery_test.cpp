@@ -75,6 +75,26 @@ TEST_F(coordinator_recovery_test, its_successor_takes_over_what_runs_and_restart
   EXPECT_GT(granted.at(worker_role({0})).front().incarnation, worker.incarnation);
 }
 
+/// R35: a root had given its host up, and the next one finds it there.
+TEST_F(coordinator_recovery_test, what_is_over_and_runs_all_the_same_is_to_be_killed) {
+  perform(core, core.on_agent());
+  const auto shard = start(core, ps_shard_role({0}));
+  EXPECT_THAT(only<send_start_over>(perform(core, core.on_role_started({ps_shard_role({0}), shard, 100}))),
+              IsEmpty());
+  perform(core, core.on_role_exited({ps_shard_role({0}), shard, "its host was given up"}, {}));
+  const auto told =
+      only<send_start_over>(perform(core, core.on_role_started({ps_shard_role({0}), shard, 100})));
+  ASSERT_THAT(told, SizeIs(1));
+  EXPECT_EQ(told[0].message.role, ps_shard_role({0}));
+  EXPECT_EQ(told[0].message.self, shard);
+  EXPECT_THAT(only<send_start_over>(perform(core, core.on_tick({}))), SizeIs(1))
+      << "until another start is there";
+  start(core, ps_shard_role({0}));
+  EXPECT_THAT(
+      only<send_start_over>(perform(core, core.on_tick(protocol::time_point{} + milliseconds(10'000)))),
+      IsEmpty());
+}
+
 TEST_F(coordinator_recovery_test, its_successor_counts_its_loss_once) {
   coordinator_core next(config(2), journal);
   protocol::role_exited exited{coordinator_role, {{1}, 501}, "killed by signal 9 (SIGKILL)", 2000, true};

@@ -39,8 +39,8 @@ TEST(message_tables, who_may_send_what_is_said_for_every_message) {
   EXPECT_EQ(sent_by(role_kind::host_agent, table_of<agent_actor>()),
             (places_of_all<agent_actor, host_joined, start_report, work_report, credentials_wanted>()));
   EXPECT_EQ(sent_by(role_kind::coordinator, table_of<agent_actor>()),
-            (places_of_all<agent_actor, join, grant, workers_wanted, job_event, stall, job_ended, heartbeat,
-                           report_part, credentials_wanted>()));
+            (places_of_all<agent_actor, join, grant, start_over, workers_wanted, job_event, stall, job_ended,
+                           heartbeat, report_part, credentials_wanted>()));
   EXPECT_EQ(sent_by(role_kind::agent, table_of<host_agent_actor>()),
             (places_of_all<host_agent_actor, start_order, stop_order, start_told, store_listing_wanted,
                            store_part_wanted, log_listing_wanted, log_part_wanted, dismissal>()));

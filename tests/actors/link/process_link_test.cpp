@@ -57,6 +57,7 @@ protocol::agent_actor::behavior_type play_agent(protocol::agent_actor::pointer s
             return protocol::join_reply{true, "welcome"};
           },
           [script](const protocol::grant&) { script->hear("grant"); },
+          [](const protocol::start_over&) {},
           [](const protocol::workers_wanted&) {},
           [](const protocol::scale_request&) { return protocol::scale_reply{}; },
           [script](const protocol::job_event& event) { script->hear(event.text); },
