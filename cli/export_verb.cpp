@@ -3,6 +3,7 @@
 #include "cli/model_options.hpp"
 #include "cli/output_place.hpp"
 #include "cli/verbs.hpp"
+#include "job/defaults.hpp"
 #include "runtime/model_weights_file.hpp"
 #include "runtime/run_folder.hpp"
 
@@ -52,7 +53,9 @@ int run_export(const export_options& options) {
   if (!model) return complain(model.error());
   const auto file = options.output.empty() ? model->spec.name() + ".safetensors" : options.output;
   std::FILE* const told = is_stdout(file) ? stderr : stdout; // nothing goes into the file but the model
-  if (auto fine = check_output_place(file, {options.model.path}); !fine) return complain(fine.error());
+  auto read = job::files_read_by(model->trained);
+  read.push_back(options.model.path);
+  if (auto fine = check_output_place(file, read); !fine) return complain(fine.error());
   const auto written = runtime::write_model(*model, file);
   if (!written) return complain(written.error());
   tell(told, *model, file, options.json);

@@ -27,7 +27,7 @@ result<void> check_output_place(const std::string& output, const std::vector<std
   for (const auto& input : inputs)
     if (!input.empty() && replaces(output, input))
       return fail(error_code::bad_usage,
-                  fmt::format("--output {0} would replace what is read: it is '{1}', or a part of it; choose "
+                  fmt::format("'{0}' would replace what is read: it is '{1}', or a part of it; choose "
                               "another file",
                               output, input));
   return {};

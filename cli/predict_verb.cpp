@@ -4,6 +4,7 @@
 #include "cli/output_place.hpp"
 #include "cli/prediction.hpp"
 #include "cli/verbs.hpp"
+#include "job/defaults.hpp"
 
 namespace dlrun::cli {
 namespace {
@@ -23,6 +24,7 @@ result<void> run(const predict_options& options) {
     return fine;
   const auto model = load_and_tell(options.model);
   if (!model) return tl::unexpected(model.error());
+  if (auto fine = check_output_place(options.output, job::files_read_by(model->trained)); !fine) return fine;
   const auto input =
       inference::open_input(model->spec, model->version.has_value(), *model->model, options.input);
   if (!input) return tl::unexpected(input.error());

@@ -147,7 +147,7 @@ verb_end begin_or_go_on(const train_options& options, const std::optional<runtim
 verb_end train(const train_options& options, const display_choice& how) {
   const auto hosts = runtime::plan_hosts_if_named(options.hosts, options.address);
   if (!hosts) return ended_by(hosts.error());
-  if (auto fine = check_export(options.model_file, options.run_dir); !fine) {
+  if (auto fine = check_export(options.model_file, options.run_dir, options.file); !fine) {
     auto ended = ended_by(fine.error());
     ended.may_pass = true; // what it is on may be away for a while
     return ended;

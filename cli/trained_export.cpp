@@ -2,8 +2,11 @@
 
 #include "cli/model_options.hpp"
 #include "cli/output_place.hpp"
+#include "job/defaults.hpp"
+#include "job/spec_reader.hpp"
 #include "runtime/model_weights_file.hpp"
 
+#include <algorithm>
 #include <cerrno>
 #include <filesystem>
 #include <fmt/format.h>
@@ -12,7 +15,7 @@
 
 namespace dlrun::cli {
 
-result<void> check_export(const std::string& file, const std::string& run_dir) {
+result<void> check_export(const std::string& file, const std::string& run_dir, const std::string& spec_file) {
   if (file.empty()) return {};
   const auto folder = std::filesystem::absolute(file).parent_path();
   std::error_code ignored;
@@ -21,7 +24,10 @@ result<void> check_export(const std::string& file, const std::string& run_dir) {
                 fmt::format("--export '{}': '{}' is no folder in which this user may write: make it, or name "
                             "another file",
                             file, folder.string()));
-  return check_output_place(file, {run_dir});
+  std::vector<std::string> read{run_dir, spec_file};
+  if (const auto spec = job::read_spec(spec_file)) // else the start says what is wrong with it
+    std::ranges::copy(job::files_read_by(*spec), std::back_inserter(read));
+  return check_output_place(file, read);
 }
 
 verb_end export_trained(verb_end ended, const std::string& file, const std::string& run_dir) {

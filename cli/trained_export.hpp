@@ -8,8 +8,9 @@
 
 namespace dlrun::cli {
 
-/// Before anything is trained: whether `file` can be written. @returns bad_usage with the way out.
-result<void> check_export(const std::string& file, const std::string& run_dir);
+/// Before anything is trained: whether `file` can be written, and replaces nothing of the run or
+/// that the job in `spec_file` reads. @returns bad_usage with the way out.
+result<void> check_export(const std::string& file, const std::string& run_dir, const std::string& spec_file);
 
 /// Writes the model of a run that is completed; does nothing after any other end, or where `file`
 /// is "". One that is there is replaced. @returns `ended`, or that it could not be written, which

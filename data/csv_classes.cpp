@@ -3,6 +3,7 @@
 #include "base/utf8.hpp"
 #include "data/csv_hint.hpp"
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <fmt/format.h>
@@ -30,6 +31,13 @@ bool is_no_number(std::string_view text) {
   return problem == std::errc{} && end == text.data() + text.size() && !std::isfinite(value);
 }
 
+/// "-1", "99999999999": a number that no class has.
+bool is_other_whole_number(std::string_view text) {
+  if (text.starts_with('-') || text.starts_with('+')) text.remove_prefix(1);
+  const bool has_digits_only = std::ranges::all_of(text, [](char c) { return c >= '0' && c <= '9'; });
+  return !text.empty() && has_digits_only;
+}
+
 } // namespace
 
 csv_classes::csv_classes(const spec::CsvSpec& spec) {
@@ -40,6 +48,11 @@ result<void> csv_classes::learn(std::string_view text) {
   if (text.empty()) return no_class("the target is missing");
   const bool is_first = !std::exchange(has_learnt_, true);
   if (all_are_numbers_ && parse_class(text)) return {};
+  // Whether it comes before or behind class numbers must make no difference.
+  if (!parse_class(text) && is_other_whole_number(text))
+    return no_class(fmt::format("\"{}\" is no class: classes have the numbers 0, 1, 2, ...; where such "
+                                "numbers are names, list them: csv.classes",
+                                base::printable(text)));
   // Names it is. Numbers among them, also those before the first name, are names like all others.
   if (all_are_numbers_ && !is_first)
     return no_class(

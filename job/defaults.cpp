@@ -146,4 +146,12 @@ void make_paths_absolute(spec::JobSpec& spec, const std::filesystem::path& base_
   if (spec.data().has_validation()) make_absolute(*spec.mutable_data()->mutable_validation(), base);
 }
 
+std::vector<std::string> files_read_by(const spec::JobSpec& spec) {
+  std::vector<std::string> all{spec.train().init_from()};
+  for (const auto* part : {&spec.data().train(), &spec.data().validation()})
+    all.insert(all.end(), {part->records(), part->labels()});
+  std::erase(all, "");
+  return all;
+}
+
 } // namespace dlrun::job

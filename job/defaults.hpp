@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace dlrun::job {
 
@@ -21,5 +22,9 @@ std::string default_job_name(const std::filesystem::path& file);
 
 /// Makes relative data paths absolute, starting at `base_dir`; with "" they stay relative.
 void make_paths_absolute(spec::JobSpec& spec, const std::filesystem::path& base_dir);
+
+/// The files and folders that the job reads: records and labels of its data sets, weights to start
+/// from.
+std::vector<std::string> files_read_by(const spec::JobSpec& spec);
 
 } // namespace dlrun::job

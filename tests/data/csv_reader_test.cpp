@@ -168,6 +168,10 @@ TEST_F(csv_reader_test, bad_cells_and_lines_are_named) {
   EXPECT_THAT(refusal("1,2,0\n1,2,3,4\n"), HasSubstr("line 3: 4 columns, but the header names 3"));
   EXPECT_THAT(refusal("1,2,0\n1,2,pear\n"),
               HasSubstr("line 3, column class: \"pear\" is not a class number"));
+  for (const auto* lines : {"1,2,0\n1,2,-1\n", "1,2,-1\n1,2,0\n", "1,2,pear\n1,2,-1\n"})
+    EXPECT_THAT(refusal(lines), HasSubstr("column class: \"-1\" is no class: classes have the numbers"))
+        << "in whatever order they come";
+  EXPECT_THAT(refusal("1,2,99999999999999999999\n"), HasSubstr("list them: csv.classes"));
   EXPECT_THAT(refusal("1,2,\"x\n"), HasSubstr("line 2: a quote is opened and never closed"));
   EXPECT_THAT(refusal(""), HasSubstr("there are no records in it"));
   job.write("people.csv", "");

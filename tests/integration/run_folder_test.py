@@ -110,7 +110,10 @@ class output(with_a_run):
         predict = ["predict", self.run_dir, "--input", records, "--output"]
         from_file = ["predict", weights, "--spec", spec, "--input", records, "--output"]
         cases = [*[(["export", self.run_dir, "--output"], one) for one in part], *[(predict, one) for one in part],
-                 (predict, records), (predict, link), (from_file, weights), (from_file, spec)]
+                 (predict, records), (predict, link), (from_file, weights), (from_file, spec),
+                 *[(["export", self.run_dir, "--output"], one) for one in (records, pathlib.Path(self.data["labels"]), link)],
+                 (predict, pathlib.Path(self.data["labels"])),
+                 (["train", spec, "--run-dir", self.bench.folder / "another", "--export"], records)]
         for words, target in cases:
             with self.subTest(verb=words[0], target=target.name):
                 before = target.read_bytes()
