@@ -30,6 +30,8 @@ enum class sync_mode : std::uint8_t {
 struct shard_store_options {
   /// Holds FORMAT, log/, segments/, snapshots/; created when missing. Nobody else may write there.
   std::string directory;
+  /// Number of the run that the store is to be of; 0: whatever is there will do.
+  std::uint64_t run = 0;
   /// Incarnation of the PS shard that opens. Refused if a higher one has opened the store (R4).
   incarnation opener;
   /// Null: the operating system's.

@@ -78,9 +78,13 @@ result<void> store_ground::check_quota(std::uint64_t bytes) {
 }
 
 /// Nothing has been acknowledged under it yet, so that in mode `power` no boot matters.
+std::uint64_t store_ground::run() const {
+  return options.run != 0 ? options.run : with_state([](const store_state& now) { return now.identity.run; });
+}
+
 result<void> store_ground::renew_identity() {
   const auto holds_under = options.sync == sync_mode::power ? std::string{} : boot;
-  if (!options.read_only) return change_identity({random_identity(), holds_under});
+  if (!options.read_only) return change_identity({random_identity(), holds_under, run()});
   const std::lock_guard lock(mutex);
   state.identity.number = 0;
   return {};
@@ -88,7 +92,7 @@ result<void> store_ground::renew_identity() {
 
 result<void> store_ground::keep_identity(bool beyond_boot) {
   const auto number = with_state([](const store_state& now) { return now.identity.number; });
-  return change_identity({number, beyond_boot ? std::string{} : boot});
+  return change_identity({number, beyond_boot ? std::string{} : boot, run()});
 }
 
 result<void> store_ground::change_identity(store_identity to) {

@@ -94,6 +94,7 @@ struct store_ground {
   std::atomic<std::uint64_t> database_bytes_measured = 0;
 
 private:
+  std::uint64_t run() const;
   result<void> drop_leftovers();
   result<void> change_identity(store_identity to);
 

@@ -20,6 +20,8 @@ struct store_identity {
   /// The boot of the machine during which it was written without syncs; "" when everything that it
   /// has acknowledged survives a reboot.
   std::string boot;
+  /// Number of the run that it is of; 0: it was written before runs had one.
+  std::uint64_t run = 0;
 
   /// The number, or 0 when a reboot may have lost something that the store has acknowledged.
   std::uint64_t under(const std::string& boot_now) const {
@@ -27,6 +29,12 @@ struct store_identity {
   }
   bool operator==(const store_identity&) const = default;
 };
+
+/// Is the store in that folder of this run? Where one of both numbers is 0 nobody knows.
+/// @returns bad_usage, naming both numbers and the way out.
+result<void> check_is_of(const store_identity& store, std::uint64_t run, const std::string& directory);
+/// The same for whatever is in the folder, which may be nothing. @returns as read_identity() too.
+result<void> check_is_of(file_system& files, const std::string& directory, std::uint64_t run);
 
 /// A new random number, not 0.
 std::uint64_t random_identity();

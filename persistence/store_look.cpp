@@ -35,11 +35,12 @@ step_id newest_snapshot(const database& of) {
 
 } // namespace
 
-result<store_summary> look_at_store(const std::string& directory) {
+result<store_summary> look_at_store(const std::string& directory, std::uint64_t run) {
   const auto files = default_file_system();
   const auto known = read_identity(*files, directory);
   if (!known) return tl::unexpected(known.error());
   if (!*known) return fail(error_code::bad_usage, fmt::format("there is no store in {}", directory));
+  if (auto own = check_is_of(**known, run, directory); !own) return tl::unexpected(own.error());
   if (auto unheld = database::check_unheld(*files, directory + "/log"); !unheld)
     return tl::unexpected(unheld.error());
   bool has_lost = false;

@@ -18,8 +18,10 @@ struct store_summary {
 };
 
 /// Says what a store holds that nobody has open; writes nothing. Unlike open() it reads neither
-/// payloads nor snapshots, so a damaged store may hold less than this says. @returns bad_usage when
-/// there is no store, in_use while somebody has it open, storage_damaged.
-result<store_summary> look_at_store(const std::string& directory);
+/// payloads nor snapshots, so a damaged store may hold less than this says. @param run number of
+/// the
+/// run that it is to be of; 0: of any  @returns bad_usage when there is no store of that run, in_use
+/// while somebody has it open, storage_damaged.
+result<store_summary> look_at_store(const std::string& directory, std::uint64_t run = 0);
 
 } // namespace dlrun::persistence

@@ -98,6 +98,7 @@ result<void> store_opening::open_database() {
   const auto known = read_identity(*on_.files, on_.options.directory);
   if (!known) return tl::unexpected(known.error());
   on_.state.identity = known->value_or(store_identity{});
+  if (auto own = check_is_of(on_.state.identity, on_.options.run, on_.options.directory); !own) return own;
   const bool is_new = !*known;
   database_options options{on_.log_directory,     on_.files,    is_new, false,
                            on_.options.read_only, buffer_bytes, way_out};
@@ -150,8 +151,10 @@ result<void> store_opening::settle_identity() {
   const auto& known = on_.state.identity;
   if (known.under(on_.boot) == 0)
     return renew(known.number == 0 ? "it had none" : "its machine has booted since");
-  const bool must_be_marked = on_.options.sync == sync_mode::process && known.boot.empty();
-  return must_be_marked && !on_.options.read_only ? on_.keep_identity(false) : result<void>();
+  const bool is_synced = on_.options.sync == sync_mode::power;
+  const bool must_be_marked = (!is_synced && known.boot.empty()) || (on_.options.run != 0 && known.run == 0);
+  return must_be_marked && !on_.options.read_only ? on_.keep_identity(known.boot.empty() && is_synced)
+                                                  : result<void>();
 }
 
 result<void> store_opening::load_facts() {

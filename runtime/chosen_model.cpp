@@ -48,6 +48,7 @@ result<inference::loaded_model> load_model(const model_choice& choice) {
   if (!folder) return tl::unexpected(folder.error());
   auto trained = read_trained_with(*folder);
   if (!trained) return tl::unexpected(trained.error());
+  if (auto own = check_stores_are_own(folder->path(), *trained); !own) return tl::unexpected(own.error());
   if (auto why = why_lacking(folder->path(), *trained); !why.empty()) return fail(error_code::bad_usage, why);
   const auto file = folder->spec_file(trained->revisions.size() - 1);
   auto loaded = inference::load_run(

@@ -13,6 +13,7 @@ constexpr auto store_patience = std::chrono::seconds(5);
 } // namespace
 
 std::vector<protocol::held_store> held_stores(const std::filesystem::path& folder, std::uint32_t ps_shards,
+                                              std::uint64_t run,
                                               const std::vector<protocol::running_start>& running) {
   std::vector<protocol::held_store> all;
   for (ps_shard_id shard{0}; shard.value < ps_shards; ++shard.value) {
@@ -20,8 +21,8 @@ std::vector<protocol::held_store> held_stores(const std::filesystem::path& folde
       return one.role == protocol::ps_shard_role(shard) || protocol::keeps_copy_of(one.role, shard);
     };
     if (std::ranges::any_of(running, is_of)) continue;
-    const auto found =
-        common::try_patiently(store_patience, {}, [&] { return common::look_at_held_store(folder, shard); });
+    const auto found = common::try_patiently(store_patience, {},
+                                             [&] { return common::look_at_held_store(folder, shard, run); });
     if (found)
       all.push_back(*found);
     else if (found.error().code != error_code::bad_usage)

@@ -74,6 +74,7 @@ result<std::shared_ptr<const common::job_context>> make_host_context(const boots
   common::job_context_arguments arguments{.spec = std::move(job.spec),
                                           .train_records = job.train_records,
                                           .validation_records = job.validation_records,
+                                          .run = bundle.record().run(),
                                           .run_dir = bundle.folder(),
                                           .root_dir = bundle.root_dir(),
                                           .has_hosts = true,
@@ -102,9 +103,8 @@ result<link::remote_access> access_of(const bootstrap::HostBundle& bundle) {
 }
 
 auto look_at_stores(const bootstrap::HostBundle& bundle, const common::job_context& job) {
-  return [folder = std::filesystem::path{bundle.folder()}, ps_shards = job.ps_shards()](const auto& running) {
-    return held_stores(folder, ps_shards, running);
-  };
+  return [folder = std::filesystem::path{bundle.folder()}, ps_shards = job.ps_shards(),
+          run = job.run](const auto& running) { return held_stores(folder, ps_shards, run, running); };
 }
 
 /// Gets the data of the job, from other hosts where it is not here, and gives it to others.

@@ -116,7 +116,7 @@ agent::hosted_roles_config config_of(const hosts_plan& plan, const common::job_c
   config.root_cpus = plan.own().has_cpus() ? static_cast<std::uint32_t>(plan.own().cpus()) : usable_cpus();
   config.threads_per_worker = static_cast<std::uint32_t>(job.spec.cluster().threads_per_worker());
   config.coordinator_moves = coordinator_moves(plan, job.spec);
-  config.root_stores = held_stores(job.run_dir, job.ps_shards());
+  config.root_stores = held_stores(job.run_dir, job.ps_shards(), job.run);
   config.rules.start_patience = there_patience_of(job);
   for (const auto& host : plan.hosts.hosts())
     if (host.name() != config.root) config.hosts[host.name()] = static_cast<std::uint32_t>(host.cpus());

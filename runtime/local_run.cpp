@@ -56,6 +56,7 @@ make_context(const prepared_job& job, const std::filesystem::path& run_dir, cons
                                    .revisions = job.revisions,
                                    .train_records = job.train_records,
                                    .validation_records = job.validation_records,
+                                   .run = job.run,
                                    .run_dir = run_dir,
                                    .has_hosts = secrets != nullptr,
                                    .run_token = *token,

@@ -34,7 +34,7 @@ std::vector<ps_shard_id> missing_stores(const std::filesystem::path& run_dir,
   if (record.hosts().empty()) return missing;
   std::vector<protocol::held_store> there;
   for (ps_shard_id shard{0}; shard.value < last.ps_shards; ++shard.value) {
-    const auto found = common::look_at_held_store(run_dir, shard);
+    const auto found = common::look_at_held_store(run_dir, shard, record.run());
     if (found)
       there.push_back(*found);
     else if (found.error().code == error_code::bad_usage)

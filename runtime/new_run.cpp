@@ -33,6 +33,7 @@ result<void> fill(new_run& run, prepared_job& job, const beginning& how) {
   if (!durability) return tl::unexpected(durability.error());
   run.durability = std::move(*durability);
   auto record = make_record(job);
+  job.run = record.run();
   const auto replicas = choose_replicas(job, hosts_at_least(how.hosts));
   record.set_replicas(replicas.replicas);
   if (auto written = write_record(run.folder.path(), record); !written) return written;

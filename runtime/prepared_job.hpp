@@ -19,6 +19,7 @@ struct prepared_job {
   std::optional<spec::JobSpec> asked{};
   /// `train` of each revision of a resumed run; else empty.
   std::vector<spec::TrainSpec> revisions;
+  std::uint64_t run = 0; ///< number of the run; 0: it has none yet
   std::uint64_t train_records = 0;
   std::uint64_t validation_records = 0;
   /// Of the validation data's own files: how many equal a record of the training data. Such records

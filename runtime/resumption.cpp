@@ -167,10 +167,12 @@ result<void> check_bits(const trained_with& past, const spec::JobSpec& wanted) {
 }
 
 /// What an earlier version did not keep: a record, as the run was trained so far, or its number.
-result<void> complete_record(const run_folder& folder, const trained_with& past, const prepared_job& job) {
-  if (past.record && past.record->run() != 0) return {};
+result<void> complete_record(const run_folder& folder, const trained_with& past, prepared_job& job) {
+  job.run = past.record ? past.record->run() : 0;
+  if (job.run != 0) return {};
   auto record = past.record ? *past.record : make_record(job);
   if (record.run() == 0) record.set_run(base::random_number());
+  job.run = record.run();
   record.mutable_revisions()->Assign(past.revisions.begin(), past.revisions.end());
   return write_record(folder.path(), record);
 }
@@ -407,6 +409,7 @@ result<resumption> prepare_resumption(const std::filesystem::path& directory, co
   wish wanted{options, hosts, asked, check};
   if (auto known = check_recorded(*trained, made.folder, options); !known && !past->completed)
     return tl::unexpected(known.error());
+  if (auto own = check_stores_are_own(made.folder.path(), *trained); !own) return tl::unexpected(own.error());
   if (auto unedited = check_unedited(*trained, made.folder, options); !unedited)
     return tl::unexpected(unedited.error());
   if (past->completed) {

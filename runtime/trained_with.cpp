@@ -1,5 +1,6 @@
 #include "runtime/trained_with.hpp"
 
+#include "actors/common/held_store.hpp"
 #include "job/choices.hpp"
 #include "job/spec_reader.hpp"
 #include "runtime/changed_spec.hpp"
@@ -68,6 +69,12 @@ result<trained_with> from_files(const run_folder& folder) {
 }
 
 } // namespace
+
+result<void> check_stores_are_own(const std::filesystem::path& folder, const trained_with& trained) {
+  if (!trained.record) return {};
+  const auto ps_shards = static_cast<std::uint32_t>(trained.revisions.back().cluster().ps_shards());
+  return common::check_stores_are_of(folder, ps_shards, trained.record->run());
+}
 
 void keep_settled_device(const spec::JobSpec& trained, spec::JobSpec& wanted) {
   if (job::device_of(wanted) == job::device::automatic)

@@ -23,6 +23,10 @@ struct trained_with {
 /// record and a spec.yaml cannot be read.
 result<trained_with> read_trained_with(const run_folder& folder);
 
+/// Are the stores of PS shards in its folder, as far as there are any, of this run? Of another one
+/// they would pass for whole. @returns bad_usage as common::check_stores_are_of().
+result<void> check_stores_are_own(const std::filesystem::path& folder, const trained_with& trained);
+
 /// Replaces `cluster.device: auto` in `wanted` by the device that it became, which `trained` has.
 void keep_settled_device(const spec::JobSpec& trained, spec::JobSpec& wanted);
 

@@ -104,6 +104,7 @@ agent_state::agent_state(pointer self, agent_arguments arguments)
     , core_{core_config(arguments_)}
     , wind_up_{self_,
                {.run_dir = arguments_.job->run_dir,
+                .run = arguments_.job->run,
                 .ps_shards = state_is_durable(arguments_) ? arguments_.job->ps_shards() : 0,
                 .hosts = arguments_.hosts,
                 .gathers = arguments_.gathers,

@@ -71,6 +71,7 @@ bootstrap::Bootstrap make_message(const process_launch_options& options, const s
     address.set_process(order.coordinator->at.process);
     address.set_incarnation(order.coordinator->self.incarnation.value);
   }
+  message.set_run(job.run);
   message.set_run_dir(job.run_dir.string());
   message.set_root_dir(job.root_dir.string());
   message.set_host_name(options.host_name);

@@ -14,8 +14,8 @@ protocol::job_event agent_event(const char* event, std::string text) {
 }
 
 /// Of one that was brought: "" when it holds the last version.
-std::string why_short(const std::filesystem::path& run_dir, ps_shard_id shard, const last_stores& last) {
-  const auto found = common::look_at_held_store(run_dir, shard);
+std::string why_short(const wind_up_parts& parts, ps_shard_id shard, const last_stores& last) {
+  const auto found = common::look_at_held_store(parts.run_dir, shard, parts.run);
   if (!found) return found.error().message;
   if (holds(&*found, last)) return "";
   return fmt::format("what came holds step {} of timeline {}, and the last one is step {} of timeline {}",
@@ -84,7 +84,7 @@ void wind_up::bring(const gathered_stores& found) {
   for (const auto& one : found.bring) elsewhere.push_back(reach(one.shard, one.host, *parts_.hosts));
   stores_.collect(std::move(elsewhere), [this, missing = found.missing](auto collected) {
     for (auto& one : collected)
-      if (one.failure.empty()) one.failure = why_short(parts_.run_dir, one.shard, *parts_.gathers);
+      if (one.failure.empty()) one.failure = why_short(parts_, one.shard, *parts_.gathers);
     for (const auto shard : missing) {
       parts_.tell(agent_event("store-stays", fmt::format("the last version of ps_shard {} is on no host "
                                                          "that is there",

@@ -17,6 +17,7 @@ namespace dlrun::agent {
 
 struct wind_up_parts {
   std::filesystem::path run_dir;
+  std::uint64_t run = 0;                    ///< its number
   std::uint32_t ps_shards = 1;              ///< that have stores
   std::shared_ptr<routed_launcher> hosts{}; ///< null: the job has this host alone
   std::optional<last_stores> gathers{};     ///< the job was complete when this root came (R38)

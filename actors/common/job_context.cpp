@@ -20,6 +20,7 @@ job_facts make_facts(job_context_arguments& arguments, const std::shared_ptr<con
           .shards = std::move(shards),
           .metric_names = model->metrics().names(),
           .metric_values = [model](std::span<const double> sums) { return model->metrics().values(sums); },
+          .run = arguments.run,
           .run_dir = arguments.run_dir,
           .root_dir = arguments.root_dir.empty() ? arguments.run_dir : std::move(arguments.root_dir),
           .has_hosts = arguments.has_hosts,

@@ -70,6 +70,7 @@ struct job_context_arguments {
   std::vector<spec::TrainSpec> revisions{}; ///< `train` of each; empty: `spec` is the only one
   std::uint64_t train_records = 0;
   std::uint64_t validation_records = 0;
+  std::uint64_t run = 0; ///< its number; 0: there is none yet
   std::filesystem::path run_dir{};
   std::filesystem::path root_dir{}; ///< "": this is the root's host
   bool has_hosts = false;           ///< others than the root's

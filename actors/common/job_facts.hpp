@@ -33,6 +33,7 @@ struct job_facts {
   std::vector<std::string> metric_names{};   ///< of the model, in the order of the specification
   /// The finished metrics of sums over records, as engine::metric_set::values().
   std::function<named_values(std::span<const double>)> metric_values{};
+  std::uint64_t run = 0; ///< number of the run, the same however often it is resumed; 0: there is none yet
   std::filesystem::path run_dir{};
   std::filesystem::path root_dir{}; ///< the run folder: on another host than the root's not `run_dir`
   bool has_hosts = false;           ///< others than the root's

@@ -20,6 +20,7 @@ store_mirror_options mirror_options(const common::role_context& context) {
   const bool is_synced = job::durability_sync_of(job.spec) == job::durability_sync::power;
   store_mirror_options made{.role = context.role, .self = context.self.incarnation};
   made.store.directory = common::store_directory(job.run_dir, shard).string();
+  made.store.run = job.run;
   made.store.sync = is_synced ? persistence::sync_mode::power : persistence::sync_mode::process;
   made.store.disk_quota_bytes =
       job::parse_bytes(job.spec.durability().disk_quota()).value_or(0) / job.ps_shards();

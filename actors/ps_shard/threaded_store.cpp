@@ -22,6 +22,7 @@ persistence::sync_mode sync_of(const common::job_context& job) {
 persistence::shard_store_options store_options(const threaded_store_options& options) {
   const auto& spec = options.job->spec.durability();
   return {.directory = common::store_directory(options.job->run_dir, options.shard).string(),
+          .run = options.job->run,
           .opener = options.opener,
           .files = options.files,
           .sync = sync_of(*options.job),

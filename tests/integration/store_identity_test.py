@@ -1,6 +1,7 @@
 """The identity of a PS shard's store: who put an older copy in its place is told so; stores of before there were any are used."""
 
 import json
+import pathlib
 import shutil
 import signal
 
@@ -91,7 +92,34 @@ class store_identity(bench_case):
             self.assertEqual(report["store_losses"], [])
             self.assertEqual(job.events("store-short"), [])
             for file in files:
-                self.assertRegex(file.read_text(), r"^dlrun-shard-store 2\nidentity [0-9a-f]{16}\nboot [0-9a-f-]{36}\n$")
+                self.assertRegex(file.read_text(), r"^dlrun-shard-store 2\nidentity [0-9a-f]{16}\nboot [0-9a-f-]{36}\nrun [0-9a-f]{16}\n$")
+
+    def test_those_of_another_run_are_refused_and_so_is_its_record(self):
+        reference = self.undisturbed(self.spec_with("off"))
+        other_spec = self.spec_with("every_step")
+        other_spec["train"]["seed"] += 1
+        with self.bench.start(self.spec_with("every_step")) as job, self.bench.start(other_spec) as other:
+            for one in (job, other):
+                one.kill_everything_at_step(reference["steps"] // 3)
+            for what in (f"ps_shard-{SHARD}", "run.record"):
+                own, kept = job.run_dir / what, job.run_dir.with_name("kept")
+                own.rename(kept)
+                (shutil.copytree if kept.is_dir() else shutil.copy)(other.run_dir / what, own)
+                self.expect_all_refuse(job)
+                (shutil.rmtree if kept.is_dir() else pathlib.Path.unlink)(own)
+                kept.rename(own)
+            job.resume()
+            report = job.expect_complete(may_redo=True)
+            self.assertEqual(report["parameters_sha256"], reference["parameters_sha256"])
+
+    def expect_all_refuse(self, job):
+        before = job.contents()
+        for verb, options in (("resume", ()), ("export", ("--output", str(job.run_dir.with_name("exported")))), ("evaluate", ())):
+            with self.subTest(verb):
+                code, _, complaint = job.ask(verb, *options)
+                self.assertEqual(code, 2, complaint)
+                self.assertIn("of another run", complaint)
+                self.assertEqual(job.contents(), before)
 
     def test_with_nothing_kept_on_disk_there_are_none(self):
         with self.bench.start(self.spec_with("off")) as job:

@@ -177,7 +177,8 @@ TEST_F(store_identity_test, that_cannot_be_read_is_refused_naming_the_file_and_t
   for (const std::string more :
        {"", "identity 12\n", "identity 0000000000000000\n", "identity 123456789abcdefg\n",
         "identity 123456789abcdef0", "identity 123456789abcdef0\nboots 1\n",
-        "identity 123456789abcdef0\nboot 1\nmore\n"}) {
+        "identity 123456789abcdef0\nboot 1\nmore\n", "identity 123456789abcdef0\nrun 12\n",
+        "identity 123456789abcdef0\nrun 0000000000000000\n"}) {
     std::ofstream(format_file()) << "dlrun-shard-store 2\n" << more;
     const auto opened = shard_store::open(under("first boot", 2));
     ASSERT_FALSE(opened) << more;
@@ -186,6 +187,42 @@ TEST_F(store_identity_test, that_cannot_be_read_is_refused_naming_the_file_and_t
   }
   std::ofstream(format_file()) << whole;
   EXPECT_TRUE(shard_store::open(under("first boot", 2)));
+}
+
+TEST_F(store_identity_test, names_the_run_and_the_store_of_another_one_is_refused) {
+  auto of_run = under("first boot", 1);
+  of_run.run = 0xabc;
+  const auto made = identity_after_opening(of_run);
+  const auto written =
+      fmt::format("dlrun-shard-store 2\nidentity {:016x}\nboot first boot\nrun {:016x}\n", made, 0xabc);
+  EXPECT_EQ(test::content_of(format_file()), written);
+  auto other = of_run;
+  other.run = 0xdef;
+  for (const bool is_a_look : {false, true}) {
+    other.read_only = is_a_look;
+    const auto opened = shard_store::open(other);
+    ASSERT_FALSE(opened);
+    EXPECT_EQ(opened.error().code, error_code::bad_usage);
+    EXPECT_THAT(opened.error().message, HasSubstr("0000000000000abc"));
+    EXPECT_THAT(opened.error().message, HasSubstr("0000000000000def"));
+  }
+  EXPECT_EQ(look_at_store(directory(), other.run).error().code, error_code::bad_usage);
+  EXPECT_TRUE(look_at_store(directory(), of_run.run));
+  EXPECT_EQ(identity_after_opening(under("first boot", 2)), made) << "whoever knows no run opens it";
+  EXPECT_EQ(test::content_of(format_file()), written);
+  EXPECT_NE(identity_after_opening(under("second boot", 3)), made);
+  EXPECT_EQ(shard_store::open(other).error().code, error_code::bad_usage)
+      << "another identity is of the same run";
+}
+
+TEST_F(store_identity_test, of_a_store_that_was_written_before_runs_had_numbers_gets_one) {
+  make_store();
+  auto of_run = under("first boot", 2);
+  of_run.run = 0xabc;
+  const auto kept = identity_after_opening(of_run);
+  EXPECT_EQ(
+      test::content_of(format_file()),
+      fmt::format("dlrun-shard-store 2\nidentity {:016x}\nboot first boot\nrun {:016x}\n", kept, 0xabc));
 }
 
 TEST_F(store_identity_test, and_floor_are_told_to_whoever_looks) {
