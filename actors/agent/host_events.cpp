@@ -73,6 +73,14 @@ job_event leaves(const std::string& host) {
                   {.host = host, .reason = {}});
 }
 
+job_event avoided(const std::string& host, const std::string& why, protocol::duration time) {
+  return of_agent("host-avoided",
+                  fmt::format("host {} gets no roles for {:.0f} s: two in a row ended there before they gave "
+                              "a sign of life, the last: {}; 'dlrun doctor' may find what is wrong there",
+                              host, protocol::to_seconds(time), why),
+                  {.host = host, .reason = why});
+}
+
 job_event beats(const host_beats& seen, const std::string& root, const std::string& beats_at,
                 protocol::duration notice) {
   if (seen.pass)

@@ -23,6 +23,8 @@ protocol::job_event data_fetched(const protocol::host_joined& joined);
 protocol::job_event not_started(const host_not_started& failed);
 protocol::job_event gone(const host_lost& lost);
 protocol::job_event leaves(const std::string& host);
+/// Starts end there before they are up. @param why the last did  @param time for how long it gets none
+protocol::job_event avoided(const std::string& host, const std::string& why, protocol::duration time);
 /// Do its beats pass? @param root its host  @param beats_at where it hears beats  @param notice after
 /// how long a loss is noticed without them
 protocol::job_event beats(const host_beats& seen, const std::string& root, const std::string& beats_at,

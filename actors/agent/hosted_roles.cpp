@@ -22,15 +22,26 @@ std::vector<std::string> names_of(const std::map<std::string, std::uint32_t>& ho
   return all;
 }
 
-role_end end_of(const protocol::start_report& report, const std::string& host) {
+/// However many starts end on a host that is avoided since then, it was one failure.
+role_end end_of(const protocol::start_report& report, const std::string& host, const host_trials& trials) {
   role_end end{.cause = fmt::format("{} on host {}", report.why, host),
                .is_lasting = report.is_lasting,
-               .exited = report.exited};
+               .exited = report.exited,
+               .is_one_of_several = trials.is_avoided(host)};
   if (report.has_slot) end.slot = report.slot;
   if (report.was_killed_in) end.killed_in = report.killed_in;
   end.left = report.left;
   if (report.has_avoided) end.avoided = avoided_gpu{report.avoided, host, report.why_avoided};
   return end;
+}
+
+/// Of a start that is over: is its host what is wrong? Not where somebody has killed it. @returns
+/// for how long the host is avoided from now on, if it was not
+std::optional<protocol::duration> judge(const protocol::start_report& report, const hosted_start& one,
+                                        host_trials& trials, time_point now) {
+  const bool ended_itself = report.exited || report.state == start_state::not_started;
+  if (one.is_heard || one.stop || report.left || !ended_itself) return std::nullopt;
+  return trials.on_failed(report.host, now);
 }
 
 /// A keeper without another host than that of its PS shard: nobody waits for it.
@@ -217,16 +228,24 @@ hosted_actions hosted_roles::on_report(const protocol::start_report& report, tim
       out.push_back(tell_launch{report.role, report.self, role_runs{report.pid}});
     return out;
   }
+  if (const auto time = judge(report, one, trials_, now)) {
+    placement_.set_closed(report.host, true, closure::avoided);
+    out.push_back(host_events::avoided(report.host, report.why, *time));
+  }
   starts_.erase({report.role, report.self.incarnation});
   if (report.state == start_state::not_started)
     out.push_back(tell_launch{report.role, report.self,
                               error{report.code, fmt::format("{} (on host {})", report.why, report.host)}});
   else
-    out.push_back(tell_launch{report.role, report.self, end_of(report, report.host)});
+    out.push_back(tell_launch{report.role, report.self, end_of(report, report.host, trials_)});
   return out;
 }
 
 void hosted_roles::on_heartbeat(const protocol::heartbeat& beat) {
+  if (auto* start = starts_.find({beat.role, beat.self.incarnation}); start != nullptr && !start->is_heard) {
+    start->is_heard = true;
+    if (start->host && !trials_.is_avoided(*start->host)) trials_.on_good(*start->host);
+  }
   const auto& said = beat.copies.all;
   if (beat.role.kind != role_kind::keeper || beat.store.host.empty() || said.empty()) return;
   if (auto* found = starts_.find({beat.role, beat.self.incarnation}); found != nullptr)
@@ -337,6 +356,7 @@ hosted_actions hosted_roles::set_drain(const std::string& host, drain_stage stag
 
 hosted_actions hosted_roles::tick(time_point now) {
   hosted_actions out;
+  for (const auto& host : trials_.over(now)) placement_.set_closed(host, false, closure::avoided);
   follow(roster_.tick(now), now, out);
   settle_waiting(now, out);
   see_off(now, out);

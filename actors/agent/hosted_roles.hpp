@@ -7,6 +7,7 @@
 #include "actors/agent/host_admission.hpp"
 #include "actors/agent/host_departures.hpp"
 #include "actors/agent/host_roster.hpp"
+#include "actors/agent/host_trials.hpp"
 #include "actors/agent/hosted_actions.hpp"
 #include "actors/agent/hosted_roles_config.hpp"
 #include "actors/agent/hosted_starts.hpp"
@@ -53,7 +54,7 @@ public:
   hosted_actions on_joined(const protocol::host_joined& joined, protocol::time_point now,
                            std::string& refused);
   hosted_actions on_report(const protocol::start_report& report, protocol::time_point now);
-  /// Of a start in hand: a keeper says what it holds.
+  /// A sign of life of a start in hand; a keeper says what it holds.
   void on_heartbeat(const protocol::heartbeat& beat);
   void on_work(const protocol::work_report& work, protocol::time_point now);
   hosted_actions on_sighting(const std::string& host, std::uint64_t boot, const sighting& seen,
@@ -92,6 +93,7 @@ private:
   hosted_starts starts_;
   found_starts found_;
   host_departures departures_;
+  host_trials trials_;
   std::map<std::string, std::vector<protocol::worker_sight>> sights_;
 };
 

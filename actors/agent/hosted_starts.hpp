@@ -18,6 +18,7 @@ struct hosted_start {
   std::optional<std::string> host{}; ///< where it was ordered; nothing: it waits for its store's
   std::uint64_t boot = 0;
   bool is_answered = false;
+  bool is_heard = false;                    ///< it has given a sign of life
   std::optional<protocol::stop_how> stop{}; ///< asked to end
   protocol::time_point sent{};
   protocol::time_point waits_until{};

@@ -47,11 +47,13 @@ void placement::remove_host(const std::string& name, const std::string& why) {
   if (hosts_.erase(name) != 0) gone_[name] = why;
 }
 
-void placement::set_closed(const std::string& name, bool is_closed) {
+void placement::set_closed(const std::string& name, bool is_closed, closure why) {
+  auto& reasons = closed_[name];
   if (is_closed)
-    closed_.insert(name);
+    reasons.insert(why);
   else
-    closed_.erase(name);
+    reasons.erase(why);
+  if (reasons.empty()) closed_.erase(name);
 }
 
 void placement::set_stores(const std::string& name, const std::vector<protocol::held_store>& stores) {
@@ -101,7 +103,9 @@ const place& placement::put(const role_name& role, bool elsewhere) {
 
 /// Of a role whose host is closed, or away.
 std::string placement::why_moved(const place& before) const {
-  return fmt::format("; {} {}", before.host, has_host(before.host) ? "is drained" : gone_.at(before.host));
+  if (!has_host(before.host)) return fmt::format("; {} {}", before.host, gone_.at(before.host));
+  const bool is_drained = closed_.at(before.host).contains(closure::drained);
+  return fmt::format("; {} is {}", before.host, is_drained ? "drained" : "avoided");
 }
 
 const role_name* placement::best_copy(ps_shard_id shard, const std::vector<role_name>& whole) const {

@@ -20,6 +20,12 @@ struct place {
   std::string reason; ///< for people
 };
 
+/// Why a host takes no roles.
+enum class closure : std::uint8_t {
+  drained, ///< it is, or is being drained
+  avoided  ///< starts end there before they are up
+};
+
 /// Pure: the coordinator stays with the root, or, where its journal is elsewhere, goes where the
 /// fewest PS shards are, of equals not to the root's host; PS shards keep off its host where others
 /// have as few. When it has ended there it goes elsewhere, since its journal may be out of reach of
@@ -33,10 +39,10 @@ struct place {
 /// store of that PS shard, else the one with the fewest stores. A worker goes where the fewest
 /// threads of roles share a core. A host that is closed takes only what has its store there and has
 /// it nowhere else (R37): a PS shard without a whole copy on a host that is open, a keeper for
-/// which there is no such host, unless copies may wait for one. Another role that starts again goes
-/// where it was, if that host is there: a PS shard's store is there. What never happens: a role
-/// that runs is moved. Of hosts that are as good the first by name is taken, so that the same hosts
-/// get the same roles, whichever was there first.
+/// which there is no such host, unless copies may wait for one.
+/// Another role that starts again goes where it was, if that host is there: a PS shard's store is
+/// there. What never happens: a role that runs is moved. Of hosts that are as good the first by
+/// name is taken, so that the same hosts get the same roles, whichever was there first.
 class placement {
 public:
   /// @param threads_per_worker threads that a worker keeps busy; a PS shard keeps one busy.
@@ -53,8 +59,8 @@ public:
   /// roles until they are placed anew.
   void remove_host(const std::string& name, const std::string& why = "is lost");
   bool has_host(const std::string& name) const { return hosts_.contains(name); }
-  /// It is being drained: roles that start are to be elsewhere. It may be there or not.
-  void set_closed(const std::string& name, bool is_closed);
+  /// Roles that start are to be elsewhere, for one reason or more. It may be there or not.
+  void set_closed(const std::string& name, bool is_closed, closure why = closure::drained);
   /// There, and not closed.
   bool is_open(const std::string& name) const { return has_host(name) && !closed_.contains(name); }
   /// That keeper may be there: neither its PS shard nor another copy of the store is.
@@ -124,9 +130,9 @@ private:
   bool coordinator_moves_;
   bool copies_may_wait_;
   protocol::planted_bug bug_;
-  std::map<std::string, std::uint32_t> hosts_; ///< that are there, with their cores
-  std::map<std::string, std::string> gone_;    ///< that were there, with the reason
-  std::set<std::string> closed_;               ///< whether they are there or not
+  std::map<std::string, std::uint32_t> hosts_;      ///< that are there, with their cores
+  std::map<std::string, std::string> gone_;         ///< that were there, with the reason
+  std::map<std::string, std::set<closure>> closed_; ///< whether they are there or not
   known_stores stores_;
   std::map<protocol::role_name, place> places_;
 };
