@@ -167,6 +167,8 @@ agent_actions agent_core::start(time_point now, const std::vector<protocol::runn
 }
 
 void agent_core::follow(const supervision::actions& actions, time_point now, agent_actions& out) {
+  if (const auto& why = supervisor_.gave_up())
+    begin_end({protocol::job_outcome::failed, *why, error_code::restart_budget_exceeded}, now, out);
   for (const auto& action : actions) {
     if (const auto* start = std::get_if<supervision::start_child>(&action)) {
       auto& role = book_.roles().of_child(start->id);
@@ -175,10 +177,8 @@ void agent_core::follow(const supervision::actions& actions, time_point now, age
       order_start(role, book_, now, out);
       if (role.up) follow(supervisor_.child_started(start->id, start->number, now), now, out);
       tell_restart(role, out);
-    } else if (const auto* stop = std::get_if<supervision::stop_child>(&action)) {
-      auto& role = book_.roles().of_child(stop->id);
-      if (!order_stop(role, stop->how, out))
-        follow(supervisor_.child_exited(stop->id, role.generation, {"not started"}, now), now, out);
+    } else if (const auto* order = std::get_if<supervision::stop_child>(&action)) {
+      stop(*order, now, out);
     } else if (const auto* gave_up = std::get_if<supervision::escalate>(&action)) {
       out.push_back(all_stopped{end_.conclude(
           {protocol::job_outcome::failed, gave_up->reason, error_code::restart_budget_exceeded})});
@@ -186,6 +186,19 @@ void agent_core::follow(const supervision::actions& actions, time_point now, age
       out.push_back(all_stopped{end_.conclude(failed("stopped"))});
     }
   }
+}
+
+/// The coordinator of a job whose supervisor has given up is the last to go, and may write the
+/// report before.
+void agent_core::stop(const supervision::stop_child& order, time_point now, agent_actions& out) {
+  auto& role = book_.roles().of_child(order.id);
+  const bool is_coordinator = role.name.kind == role_kind::coordinator;
+  if (is_coordinator && end_.awaits_report() && order.how == supervision::stop_child::kind::terminate) {
+    may_coordinator_stop_ = false;
+    return;
+  }
+  if (!order_stop(role, order.how, out))
+    follow(supervisor_.child_exited(order.id, role.generation, {"not started"}, now), now, out);
 }
 
 agent_actions agent_core::on_grant(const protocol::grant& grant, time_point now) {
@@ -309,7 +322,9 @@ void agent_core::begin_end(const protocol::job_ended& how, time_point now, agent
 }
 
 void agent_core::shut_down(time_point now, agent_actions& out) {
-  if (end_.stop_roles()) follow(supervisor_.shutdown(now), now, out);
+  if (!end_.stop_roles()) return;
+  follow(supervisor_.shutdown(now), now, out);
+  if (!std::exchange(may_coordinator_stop_, true)) stop({.id = book_.roles().coordinator_id()}, now, out);
 }
 
 agent_actions agent_core::on_job_ended(const protocol::job_ended& ended, time_point now) {

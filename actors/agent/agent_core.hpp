@@ -130,6 +130,7 @@ private:
   supervision::child_exit tell_end(managed_role& role, const protocol::fence& self, const role_end& how,
                                    bool left, protocol::time_point now, agent_actions& out);
   void follow(const supervision::actions& actions, protocol::time_point now, agent_actions& out);
+  void stop(const supervision::stop_child& order, protocol::time_point now, agent_actions& out);
   void begin_end(const protocol::job_ended& how, protocol::time_point now, agent_actions& out);
   void shut_down(protocol::time_point now, agent_actions& out);
 
@@ -141,6 +142,7 @@ private:
   scale_orders orders_;
   found_roles found_; ///< workers that the specification does not know of, until the coordinator does
   job_end end_;
+  bool may_coordinator_stop_ = true; ///< false: its turn has come, and it writes the report
   grant_wait grant_wait_;
   journal_wait journal_wait_;
 };

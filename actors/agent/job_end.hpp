@@ -25,6 +25,7 @@ public:
   }
   /// The coordinator was asked for the report.
   void await_report(protocol::time_point now) { report_due_ = now + report_patience_; }
+  bool awaits_report() const { return report_due_.has_value(); }
   /// It has not said in time that it is done.
   bool is_report_late(protocol::time_point now) const { return report_due_ && now >= *report_due_; }
   /// The coordinator says so. What is complete in the journal is complete, also for who asked to

@@ -48,6 +48,9 @@ public:
   actions child_start_failed(std::string_view id, generation number, std::string detail, time_point now);
   actions child_exited(std::string_view id, generation number, child_exit how, time_point now);
 
+  /// Why it has given up, as escalate says once all children are gone; nothing if it has not.
+  const std::optional<std::string>& gave_up() const { return gave_up_; }
+
 private:
   enum class phase : std::uint8_t { created, running, stopping, finished };
   enum class child_state : std::uint8_t { absent, starting, up, stopping };

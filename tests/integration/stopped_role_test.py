@@ -62,7 +62,10 @@ class job_that_cannot_go_on(bench_case):
                 job.kill("worker", deaths % 2)
                 job.wait_for_exits(deaths + 1)
             self.expect_failure(job, "worker 0")
-            self.assertEqual(job.report()["error"], "restart_budget_exceeded")
+            report = job.report()
+            self.assertEqual(report["error"], "restart_budget_exceeded")
+            self.assertGreater(report["samples_committed"], 0)
+            self.assertGreaterEqual(len(report["recoveries"]), 2)
 
 
 if __name__ == "__main__":

@@ -43,9 +43,31 @@ TEST_F(agent_core_test, ends_the_job_with_the_reason_when_the_restart_budget_is_
   for (int i = 0; i < 3; ++i) exit(worker1);
   EXPECT_THAT(stopped, ::testing::ElementsAre(std::pair{worker0, false}))
       << "in reverse order, each when the one after is gone";
-  for (const auto& role : {worker0, shard, coordinator}) exit(role);
+  ASSERT_EQ(stops_told.size(), 1U) << "the coordinator writes the report";
+  EXPECT_EQ(stops_told[0].code, error_code::restart_budget_exceeded);
+  for (const auto& role : {worker0, shard}) exit(role);
+  EXPECT_EQ(stopped.back(), std::pair(shard, false)) << "while it does";
+  follow(core.on_job_ended({protocol::job_outcome::failed, stops_told[0].reason, stops_told[0].code,
+                            running.at(coordinator).incarnation},
+                           now));
+  EXPECT_EQ(stopped.back(), std::pair(coordinator, false));
+  exit(coordinator);
   ASSERT_TRUE(ended.has_value());
   EXPECT_EQ(ended->outcome, protocol::job_outcome::failed);
+  EXPECT_EQ(ended->code, error_code::restart_budget_exceeded);
+  EXPECT_THAT(ended->reason, ::testing::HasSubstr("worker 1"));
+}
+
+TEST_F(agent_core_test, does_not_wait_for_ever_for_the_report_when_the_restart_budget_is_exceeded) {
+  start_all();
+  for (const auto& role : {worker0, worker1, shard}) grant(role, 3, 5);
+  for (int i = 0; i < 3; ++i) exit(worker1);
+  for (const auto& role : {worker0, shard}) exit(role);
+  now += 3s;
+  follow(core.on_tick(now));
+  ASSERT_EQ(stopped.back().first, coordinator);
+  exit(coordinator);
+  ASSERT_TRUE(ended.has_value());
   EXPECT_THAT(ended->reason, ::testing::HasSubstr("worker 1"));
 }
 
