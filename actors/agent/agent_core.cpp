@@ -394,6 +394,7 @@ agent_actions agent_core::on_workers_wanted(const protocol::workers_wanted& word
 agent_actions agent_core::on_heartbeat(const protocol::heartbeat& beat, time_point now) {
   agent_actions out;
   if (!book_.hear(beat, now)) return out;
+  outdo(beat.coordinator, out);
   auto& copies = book_.copies();
   for (const auto& keeper : copies.hear(beat, book_.roles()))
     tell("copy-whole", keeper, beat.copies.all[protocol::copy_of(keeper)].counted,
@@ -404,6 +405,22 @@ agent_actions agent_core::on_heartbeat(const protocol::heartbeat& beat, time_poi
                      protocol::to_string(keeper)),
          out);
   return out;
+}
+
+/// R41: roles follow no coordinator that is older than one that they have heard of. There is such a
+/// one when its journal was older, and this root began with that.
+void agent_core::outdo(incarnation followed, agent_actions& out) {
+  auto& coordinator = book_.roles().coordinator();
+  if (!coordinator.current || followed <= coordinator.current->incarnation || end_.is_stopping() ||
+      coordinator.is_asked(protocol::stop_how::kill) ||
+      is_planted(config_.bug, protocol::planted_bug::trust_older))
+    return;
+  coordinator.fences.go_beyond(followed);
+  coordinator.leave_for(protocol::stop_how::kill,
+                        fmt::format("roles know incarnation {}, of which its journal does not know: "
+                                    "older data is in its place",
+                                    followed));
+  out.push_back(stop_role{coordinator.name, *coordinator.current, protocol::stop_how::kill});
 }
 
 bool agent_core::vacate(const role_name& which, protocol::stop_how how, const std::string& why,

@@ -130,6 +130,7 @@ private:
   supervision::child_exit tell_end(managed_role& role, const protocol::fence& self, const role_end& how,
                                    bool left, protocol::time_point now, agent_actions& out);
   void follow(const supervision::actions& actions, protocol::time_point now, agent_actions& out);
+  void outdo(dlrun::incarnation followed, agent_actions& out);
   void stop(const supervision::stop_child& order, protocol::time_point now, agent_actions& out);
   void begin_end(const protocol::job_ended& how, protocol::time_point now, agent_actions& out);
   void shut_down(protocol::time_point now, agent_actions& out);

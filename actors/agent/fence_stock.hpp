@@ -3,6 +3,7 @@
 
 #include "actors/protocol/roles.hpp"
 
+#include <algorithm>
 #include <deque>
 #include <optional>
 #include <vector>
@@ -24,6 +25,12 @@ public:
   void make_next() {
     ++newest_.incarnation.value;
     unused_.push_back(newest_);
+  }
+  /// Those up to that incarnation are not to be used any more. There is one beyond it.
+  void go_beyond(dlrun::incarnation last) {
+    std::erase_if(unused_, [last](const auto& fence) { return fence.incarnation <= last; });
+    newest_.incarnation = std::max(newest_.incarnation, last);
+    if (unused_.empty()) make_next();
   }
   /// Nothing when none is left.
   std::optional<protocol::fence> take() {

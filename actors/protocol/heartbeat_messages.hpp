@@ -71,11 +71,12 @@ struct heartbeat {
   version_set restorable{};               ///< from it
   copies_word copies{};                   ///< of a PS shard whose store has copies, or of a keeper
   endpoint at{};                          ///< of a keeper
+  dlrun::incarnation coordinator{};       ///< the newest that it has joined, or joins; 0: none, or a keeper
 
   template <class Inspector>
   friend auto inspect(Inspector& f, heartbeat& x) {
     return f(x.role, x.self, x.state, x.step, x.durable_step, x.has_metrics, x.metrics, x.slots,
-             x.slots_per_kilosecond, x.store, x.restorable, x.copies, x.at);
+             x.slots_per_kilosecond, x.store, x.restorable, x.copies, x.at, x.coordinator);
   }
 };
 

@@ -68,7 +68,8 @@ void shard_reports::report_alive() {
                                  .metrics = metrics().value_or(protocol::training_metrics{}),
                                  .store = store_ ? store_->standing() : protocol::store_standing{},
                                  .restorable = store_ ? store_->restorable() : protocol::version_set{},
-                                 .copies = copies};
+                                 .copies = copies,
+                                 .coordinator = context_.coordinator_incarnation};
   heartbeat_sender_.send_for_answer<protocol::coordinator_location>(
       self_, context_.agent, beat, [this](const auto& location) { asked_.located(location); });
 }

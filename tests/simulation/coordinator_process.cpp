@@ -309,13 +309,13 @@ void coordinator_process::perform_one(const coordinator::journal_workers& order)
         [this, what = order.what] { perform(core_->on_workers_journaled(what)); });
 }
 
-/// R32: nobody hears of a number that is not in the journal. Where nobody asks for another, nothing
-/// is said.
+/// R32: nobody hears of a number that was not in the journal. Where nobody asks for another,
+/// nothing is said.
 void coordinator_process::perform_one(const coordinator::send_workers_wanted& order) {
   const auto& word = order.message;
   const auto& kept = world_.journal().workers;
   const bool is_journaled = kept && kept->agent == word.agent && kept->request >= word.request;
-  if (world_.plan().is_durable() && word.request > 0 && !is_journaled &&
+  if (world_.plan().is_durable() && word.request > 0 && !is_journaled && !world_.happened().journal_lost &&
       world_.journal().owner == self().incarnation)
     broken("R32", "{} says {} workers, which is not journaled", name(), word.workers);
   if (dispatcher_) dispatcher_->core().on_workers_wanted(word.workers);

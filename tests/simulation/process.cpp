@@ -45,7 +45,10 @@ void member_process::start() {
 }
 
 void member_process::give_sign_of_life() {
-  send(agent_role, protocol::heartbeat{role(), self(), admitted_ ? "training" : "starting"});
+  send(agent_role, protocol::heartbeat{.role = role(),
+                                       .self = self(),
+                                       .state = admitted_ ? "training" : "starting",
+                                       .coordinator = joining_});
 }
 
 /// Until the newest coordinator has answered; again when the agent tells of another.

@@ -139,7 +139,7 @@ void root_process::receive(const message& what) {
 }
 
 void root_process::on_heartbeat(const protocol::heartbeat& beat) {
-  core_.on_heartbeat(beat, now());
+  perform(core_.on_heartbeat(beat, now()));
   const bool has_to_join = beat.role == coordinator_role && coordinator_ == incarnation{};
   if (coordinator_at_ != incarnation{} && !has_to_join) send(beat.role, coordinator_moved{coordinator_at_});
 }

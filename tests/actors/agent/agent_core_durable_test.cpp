@@ -321,6 +321,25 @@ TEST_F(returned_root_core_test, what_runs_and_is_over_for_the_coordinator_is_kil
   EXPECT_TRUE(exits_told.back().left) << "its loss was counted before";
 }
 
+/// R41: a coordinator that read an older journal.
+TEST_F(returned_root_core_test,
+       a_coordinator_that_is_older_than_what_roles_have_joined_makes_way_for_a_newer_one) {
+  follow(core.start(now, {{shard, of_shard, 200}}));
+  follow(core.on_coordinator_joined(now));
+  const auto say = [&](std::uint64_t joined) {
+    follow(core.on_heartbeat({.role = shard, .self = of_shard, .state = "training", .coordinator = {joined}},
+                             now));
+  };
+  const auto own = coordinator_fence.incarnation.value;
+  say(own);
+  EXPECT_THAT(stopped, ::testing::IsEmpty());
+  for (int told = 0; told < 2; ++told) say(own + 4);
+  EXPECT_THAT(stopped, ::testing::ElementsAre(std::pair(coordinator, true)));
+  follow(core.on_exited(coordinator, coordinator_fence, {"killed by signal 9"}, now));
+  EXPECT_EQ(running.at(coordinator).incarnation, incarnation{own + 5});
+  EXPECT_THAT(events, ::testing::Contains("role-left"));
+}
+
 TEST_F(returned_root_core_test, a_coordinator_that_runs_is_the_one_that_may_join) {
   const protocol::fence of_coordinator{{5}, 50};
   follow(core.start(now, {{coordinator, of_coordinator, 199}, {shard, of_shard, 200}}));
