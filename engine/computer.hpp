@@ -4,6 +4,7 @@
 #include "engine/model.hpp"
 #include <dlrun/batch.hpp>
 
+#include <chrono>
 #include <cstdint>
 #include <dlrun/error.hpp>
 #include <dlrun/ids.hpp>
@@ -84,6 +85,8 @@ public:
   /// Names of the layers that are computed on the processor although the others are not, between
   /// two copies.
   virtual std::vector<std::string> host_layers() const { return {}; }
+  /// The time that those have taken so far, with their copies.
+  virtual std::chrono::nanoseconds host_time() const { return {}; }
 };
 
 /// Makes a computer for `model` on the processor, with `threads` (at least 1) OpenMP threads per

@@ -33,7 +33,20 @@ void gradient_maker::carry_out(const compute_gradient& order, std::vector<parame
   thread_.run([this, order, sources = std::move(sources)] { compute(order, sources); });
 }
 
+/// Once, of the steps before that.
+void gradient_maker::tell_host_share(step_id begun) {
+  if (trainer_->host_layers().empty()) return;
+  const auto share = share_.on_begin(begun, common::now(), trainer_->host_time());
+  if (!share) return;
+  back_.post([this, percent = 100 * *share] {
+    context_.log->info("host-share: {:.1f} % of a step, in the mean of {}, go to layers on the processor and "
+                       "their copies",
+                       percent, host_share::steps);
+  });
+}
+
 void gradient_maker::compute(const compute_gradient& order, const std::vector<parameter_source>& sources) {
+  tell_host_share(order.step);
   auto made =
       trainer_->compute(order, sources, [this](const auto& buffer, const auto& header, std::uint64_t from) {
         back_.enter([&] { told_.part(push_of(buffer, header), from); });

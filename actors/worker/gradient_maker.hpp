@@ -3,6 +3,7 @@
 
 #include "actors/common/task_thread.hpp"
 #include "actors/common/way_back.hpp"
+#include "actors/worker/host_share.hpp"
 #include "actors/worker/kept_gradients.hpp"
 #include "actors/worker/trainer.hpp"
 
@@ -64,6 +65,7 @@ public:
   void stop() { thread_.stop(); }
 
 private:
+  void tell_host_share(step_id begun);
   void compute(const compute_gradient& order, const std::vector<parameter_source>& sources);
   void on_computed(const compute_gradient& order, computed_gradient made);
   void end_computation();
@@ -77,6 +79,7 @@ private:
   events told_;
   std::shared_ptr<transport::segment_offers> server_; ///< outlives every gradient that was lent from it
   std::shared_ptr<trainer> trainer_;                  ///< used on the thread only
+  host_share share_;                                  ///< as well
   std::map<kept_gradients::key, computed_gradient> kept_;
   std::uint64_t slots_computed_ = 0;
   protocol::duration compute_time_{}; ///< of those, and of what came to nothing

@@ -14,6 +14,7 @@
 #include "transport/joined_parameters.hpp"
 
 #include <array>
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -47,6 +48,8 @@ public:
   const std::string& device() const { return device_; }
   /// As computer::host_layers().
   std::vector<std::string> host_layers() const { return computer_->host_layers(); }
+  /// As computer::host_time().
+  std::chrono::nanoseconds host_time() const { return computer_->host_time(); }
 
   /// Copies version `version` of the shard's part into memory; false if `source` does not serve it
   /// any more.

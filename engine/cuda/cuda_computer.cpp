@@ -69,14 +69,15 @@ std::span<float> floats_of(computer_vector& vector) { return dynamic_cast<device
 
 class cuda_computer final : public computer {
 public:
-  cuda_computer(std::shared_ptr<const model> model, int threads, std::unique_ptr<cuda::device> device)
+  cuda_computer(std::shared_ptr<const model> model, int threads, std::unique_ptr<cuda::device> device,
+                host_watch::clock now)
       : model_{std::move(model)}
       , device_{std::move(device)}
       , fingerprint_{fmt::format("{} | {}", device_fingerprint(*device_), processor_fingerprint(threads))}
       , free_before_{device_->free_bytes()}
       , vectors_{*device_}
       , parameters_{*device_}
-      , network_{model_, make_backend(threads)} {}
+      , network_{model_, make_backend(threads, now)} {}
 
   result<std::unique_ptr<computer_vector>> make_vector(std::size_t floats) override {
     const auto memory = vectors_.take(floats);
@@ -135,6 +136,7 @@ public:
 
   std::string fingerprint() const override { return fingerprint_; }
   std::vector<std::string> host_layers() const override { return backend_->host_layers(); }
+  std::chrono::nanoseconds host_time() const override { return backend_->host_time(); }
 
 private:
   /// What there is and was, `more` bytes of vectors that were to come beside.
@@ -153,8 +155,8 @@ private:
   error explained(const error& why, std::size_t bytes) const {
     return why.code == error_code::limit_exceeded ? explain_vectors(why, account(bytes)) : why;
   }
-  std::unique_ptr<backend> make_backend(int threads) {
-    auto made = std::make_unique<device_backend>(model_, threads, *device_);
+  std::unique_ptr<backend> make_backend(int threads, host_watch::clock now) {
+    auto made = std::make_unique<device_backend>(model_, threads, *device_, now);
     backend_ = made.get();
     return made;
   }
@@ -174,8 +176,8 @@ private:
 } // namespace
 
 std::unique_ptr<computer> make_cuda_computer(std::shared_ptr<const model> model, int threads,
-                                             std::unique_ptr<cuda::device> device) {
-  return std::make_unique<cuda_computer>(std::move(model), threads, std::move(device));
+                                             std::unique_ptr<cuda::device> device, host_watch::clock now) {
+  return std::make_unique<cuda_computer>(std::move(model), threads, std::move(device), now);
 }
 
 std::string device_fingerprint(const cuda::device& device) {

@@ -12,11 +12,13 @@ namespace dlrun::engine {
 namespace cuda = kernels::cuda;
 using cuda::lane;
 
-device_backend::device_backend(std::shared_ptr<const model> model, int threads, cuda::device& on)
+device_backend::device_backend(std::shared_ptr<const model> model, int threads, cuda::device& on,
+                               host_watch::clock now)
     : model_{std::move(model)}
     , what_loss_{model_->loss().describe()}
     , threads_{threads}
     , on_{on}
+    , watch_{now}
     , activations_{on}
     , narrow_records_{on}
     , records_{on}
@@ -33,7 +35,7 @@ device_backend::device_backend(std::shared_ptr<const model> model, int threads, 
 }
 
 std::unique_ptr<backend_operation> device_backend::make_operation(const layer& layer, bool input_gradient) {
-  auto made = make_device_operation(on_, layer, host_, input_gradient);
+  auto made = make_device_operation(on_, layer, host_, watch_, input_gradient);
   if (made.values != nullptr) values_.push_back(made.values);
   if (made.on_host) host_layers_.push_back(layer.name());
   return std::move(made.compute);

@@ -4,6 +4,7 @@
 #include "engine/backend.hpp"
 #include "engine/cuda/device_array.hpp"
 #include "engine/cuda/device_operations.hpp"
+#include "engine/cuda/host_watch.hpp"
 #include "engine/model.hpp"
 #include "kernels/cpu/onednn.hpp"
 
@@ -18,7 +19,8 @@ namespace dlrun::engine {
 class device_backend final : public backend {
 public:
   /// `threads`: OpenMP threads of what the host computes. The device outlives the backend.
-  device_backend(std::shared_ptr<const model> model, int threads, kernels::cuda::device& on);
+  device_backend(std::shared_ptr<const model> model, int threads, kernels::cuda::device& on,
+                 host_watch::clock now);
 
   std::unique_ptr<backend_operation> make_operation(const layer& layer, bool input_gradient) override;
   std::unique_ptr<backend_operation> make_joined_operation(const layer& last,
@@ -43,6 +45,8 @@ public:
 
   /// Layers that the host computes, since the device does not know them.
   const std::vector<std::string>& host_layers() const { return host_layers_; }
+  /// What they have taken so far, with their copies.
+  std::chrono::nanoseconds host_time() const { return watch_.total(); }
 
 private:
   /// The loss of a pass whose metrics are not written yet.
@@ -70,6 +74,7 @@ private:
   int threads_;
   kernels::cuda::device& on_;
   kernels::cpu::onednn host_;
+  host_watch watch_;                 ///< of host_layers_
   std::vector<value_check*> values_; ///< of operations, which the network owns
   std::vector<std::string> host_layers_;
   activation_array activations_, narrow_records_;

@@ -11,10 +11,11 @@ struct maker {
   kernels::cuda::device& device;
   const layer& of;
   kernels::cpu::onednn& host;
+  host_watch& watch;
   bool input_gradient;
 
   device_operation operator()(const host_description&) const {
-    return make_host_operation(device, of.make_operation(host, input_gradient));
+    return make_host_operation(device, of.make_operation(host, input_gradient), watch);
   }
   device_operation operator()(const linear_description& what) const {
     return make_device_linear(device, what);
@@ -69,8 +70,8 @@ struct maker {
 } // namespace
 
 device_operation make_device_operation(kernels::cuda::device& device, const layer& layer,
-                                       kernels::cpu::onednn& host, bool input_gradient) {
-  return std::visit(maker{device, layer, host, input_gradient}, layer.describe());
+                                       kernels::cpu::onednn& host, host_watch& watch, bool input_gradient) {
+  return std::visit(maker{device, layer, host, watch, input_gradient}, layer.describe());
 }
 
 } // namespace dlrun::engine

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "engine/backend.hpp"
+#include "engine/cuda/host_watch.hpp"
 #include "engine/layer.hpp"
 #include "kernels/cuda/device_api.hpp"
 
@@ -33,9 +34,9 @@ struct device_operation {
 };
 
 /// The operation that computes `layer`, which outlives it, on `device`. Of a layer that the device
-/// does not know, the one of the processor, made with `host`: both outlive it.
+/// does not know, the one of the processor, made with `host` and timed by `watch`. All outlive it.
 device_operation make_device_operation(kernels::cuda::device& device, const layer& layer,
-                                       kernels::cpu::onednn& host, bool input_gradient);
+                                       kernels::cpu::onednn& host, host_watch& watch, bool input_gradient);
 
 /// How many numbers a step is about.
 inline std::int64_t number_count(activations numbers) { return static_cast<std::int64_t>(numbers.size()); }
@@ -64,6 +65,7 @@ device_operation make_device_select(kernels::cuda::device& device, const select_
 device_operation make_device_softmax(kernels::cuda::device& device, std::int64_t channels);
 device_operation make_device_embedding(kernels::cuda::device& device, const embedding_description& what,
                                        const layer& layer);
-device_operation make_host_operation(kernels::cuda::device& device, std::unique_ptr<operation> inner);
+device_operation make_host_operation(kernels::cuda::device& device, std::unique_ptr<operation> inner,
+                                     host_watch& watch);
 
 } // namespace dlrun::engine

@@ -34,7 +34,7 @@ result<pass_memory> memory_of_pass(const std::shared_ptr<const model>& model, st
                                    pass_kind kind, kernels::cuda::precision arithmetic) {
   DLRUN_CHECK(records >= 1, "a pass is over records, not {}", records);
   dry_device device{arithmetic};
-  auto made = std::make_unique<device_backend>(model, 1, device);
+  auto made = std::make_unique<device_backend>(model, 1, device, std::chrono::steady_clock::now);
   const auto& backend = *made;
   network dry{model, std::move(made)};
   if (!backend.host_layers().empty())

@@ -220,14 +220,20 @@ private:
   shape input_;
 };
 
+/// With a layer of that kind between two of the device.
+std::shared_ptr<const model> build_mixed() {
+  static const auto registered = register_layer(
+      "scaled", [](const layer_request& request) -> result<std::unique_ptr<const custom_layer>> {
+        return std::make_unique<scaled>(request.inputs[0]);
+      });
+  EXPECT_TRUE(registered);
+  return build_model("input: [2, 3, 3] layers { conv2d { out_channels: 2 kernel_size: 2 } } "
+                     "layers { name: 'own' custom { type: 'scaled' } } layers { flatten {} } "
+                     "layers { linear { out_features: 3 } }");
+}
+
 TEST_F(cuda_computer_test, the_host_computes_layers_of_a_program) {
-  ASSERT_TRUE(register_layer("scaled",
-                             [](const layer_request& request) -> result<std::unique_ptr<const custom_layer>> {
-                               return std::make_unique<scaled>(request.inputs[0]);
-                             }));
-  const auto mixed = build_model("input: [2, 3, 3] layers { conv2d { out_channels: 2 kernel_size: 2 } } "
-                                 "layers { name: 'own' custom { type: 'scaled' } } layers { flatten {} } "
-                                 "layers { linear { out_features: 3 } }");
+  const auto mixed = build_mixed();
   EXPECT_THAT(make_computer(mixed, 1)->host_layers(), ::testing::IsEmpty());
   for (const auto arithmetic : {kernels::cuda::precision::fp32, kernels::cuda::precision::bf16}) {
     stand_in_settings settings;
@@ -251,6 +257,33 @@ TEST_F(cuda_computer_test, the_host_computes_layers_of_a_program) {
         length += std::pow(static_cast<double>(here_gradient[i]), 2);
       }
       EXPECT_LE(std::sqrt(apart), tolerance * std::sqrt(length));
+    }
+  }
+}
+
+/// Seconds that pass with each reading; it is read when nothing is left to do on this device.
+const stand_in_device* at_rest = nullptr;
+int readings = 0;
+host_watch::time_point read_seconds() {
+  EXPECT_TRUE(at_rest->is_idle()) << "reading " << readings;
+  return host_watch::time_point{std::chrono::seconds{++readings}};
+}
+
+TEST_F(cuda_computer_test, the_time_of_those_layers_is_neither_that_of_the_device_nor_without_their_copies) {
+  for (const auto& [m, laps] : {std::pair{build_mixed(), 2}, std::pair{small, 0}}) {
+    for (const auto arithmetic : {kernels::cuda::precision::fp32, kernels::cuda::precision::bf16}) {
+      make(m);
+      stand_in_settings settings;
+      settings.arithmetic = arithmetic;
+      auto device = std::make_unique<stand_in_device>(settings);
+      at_rest = device.get();
+      readings = 0;
+      const auto one = make_cuda_computer(m, 1, std::move(device), read_seconds);
+      ASSERT_TRUE(one->read({0}, parameters));
+      auto gradient = one->make_vector(parameters.size()).value();
+      ASSERT_TRUE(one->forward_backward(both(), {1, 2, 3}, *gradient, nullptr));
+      EXPECT_EQ(readings, 2 * laps) << "there and back";
+      EXPECT_EQ(one->host_time(), std::chrono::seconds{laps});
     }
   }
 }
