@@ -2,6 +2,7 @@
 #include "kernels/cuda/stand_in/library_steps.hpp"
 #include "kernels/cuda/stand_in/stand_in_device.hpp"
 
+#include <array>
 #include <bit>
 #include <cmath>
 #include <gmock/gmock.h>
@@ -183,6 +184,64 @@ TEST(stand_in_device, a_device_that_hangs_is_told_from_one_that_works) {
   EXPECT_EQ(done.error().code, error_code::system);
   EXPECT_THAT(done.error().message, testing::HasSubstr("no answer for 10 s"));
   EXPECT_FALSE(device.there.finish(lane::compute));
+}
+
+// ---- a flipped bit
+
+using words = std::vector<std::uint32_t>;
+
+/// What two vectors of zeros are after three steps: the first writes into none, the others ones
+/// into each.
+std::array<words, 2> after_flip(const stand_in_faults& faults, std::uint64_t seed = 1) {
+  constexpr std::int64_t count = 100;
+  stand_in_device there({.seed = seed, .faults = faults});
+  const auto room = [&] { return static_cast<float*>(there.allocate(count * sizeof(float)).value()); };
+  float *const first = room(), *const second = room();
+  const std::vector<float> zeros(count, 0.0F);
+  for (float* const one : {first, second})
+    there.upload(lane::compute, zeros.data(), one, zeros.size() * sizeof(float));
+  there.run(lane::compute, fill{first, count, 0.0F});
+  there.run(lane::compute, fill{first, count, 1.0F});
+  there.run(lane::compute, fill{second, count, 1.0F});
+  std::array<words, 2> got{words(count), words(count)};
+  there.download(lane::compute, first, got[0].data(), got[0].size() * sizeof(float));
+  there.download(lane::side, second, got[1].data(), got[1].size() * sizeof(float));
+  EXPECT_TRUE(there.finish(lane::compute));
+  there.download(lane::side, second, got[1].data(), got[1].size() * sizeof(float));
+  EXPECT_TRUE(there.finish(lane::side));
+  return got;
+}
+
+/// The bits of ones that are others.
+std::vector<std::uint32_t> flips_in(const words& got) {
+  std::vector<std::uint32_t> flips;
+  for (const auto word : got)
+    if (const auto flip = word ^ std::bit_cast<std::uint32_t>(1.0F); flip != 0) flips.push_back(flip);
+  return flips;
+}
+
+TEST(stand_in_device, flips_one_bit_of_what_the_step_wrote_or_the_first_that_writes) {
+  for (const std::uint64_t seed : {0U, 5U, 31U, 62U}) {
+    const auto bit = std::vector<std::uint32_t>{1U << seed % 32};
+    for (const int step : {1, 2, 3}) {
+      const auto [first, second] = after_flip({.flips_bit_at_step = step, .flip_seed = seed});
+      EXPECT_EQ(flips_in(first), step < 3 ? bit : words{}) << seed << " at " << step;
+      EXPECT_EQ(flips_in(second), step < 3 ? words{} : bit) << seed << " at " << step;
+    }
+    EXPECT_EQ(flips_in(after_flip({.flips_bit_at_step = 4, .flip_seed = seed})[0]), words{});
+  }
+}
+
+TEST(stand_in_device, flips_where_the_seed_says_wherever_its_memory_lies) {
+  std::set<words> all;
+  for (std::uint64_t seed = 0; seed < 32 * 20; seed += 32) {
+    const stand_in_faults faults{.flips_bit_at_step = 2, .flip_seed = seed};
+    const std::vector<char> elsewhere(4096 * (seed + 1)); // what is allocated next lies behind it
+    const auto flipped = after_flip(faults)[0];
+    EXPECT_EQ(after_flip(faults, 2)[0], flipped);
+    all.insert(flipped);
+  }
+  EXPECT_GT(all.size(), 10U);
 }
 
 // ---- precision

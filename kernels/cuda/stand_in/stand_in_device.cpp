@@ -35,11 +35,12 @@ stand_in_device::stand_in_device(const stand_in_settings& settings)
     : settings_(settings)
     , random_(settings.seed)
     , lanes_{stand_in_lane({settings.order, settings.seed}),
-             stand_in_lane({settings.order, settings.seed + 1})} {}
+             stand_in_lane({settings.order, settings.seed + 1})}
+    , flip_(settings.faults.flip_seed) {}
 
 stand_in_device::~stand_in_device() {
   for (const auto* all : {&memory_, &host_memory_})
-    for (const auto& [one, bytes] : *all) ::operator delete(one, alignment);
+    for (const auto& [one, block] : *all) ::operator delete(one, alignment);
 }
 
 device_properties stand_in_device::properties() const { return properties_of(settings_); }
@@ -48,16 +49,16 @@ std::size_t stand_in_device::free_bytes() const { return settings_.memory_bytes 
 
 // ---- memory
 
-result<void*> stand_in_device::allocate_in(std::map<void*, std::size_t>& memory, std::size_t bytes) {
+result<void*> stand_in_device::allocate_in(stand_in_memory& memory, std::size_t bytes) {
   if (++allocations_ == settings_.faults.no_memory_at)
     return fail(error_code::limit_exceeded, fmt::format("no {} bytes of memory are left", bytes));
   void* const one = ::operator new(bytes, alignment);
   std::memset(one, 0xFF, bytes); // floats of this are NaN
-  memory.emplace(one, bytes);
+  memory.emplace(one, stand_in_block{bytes, allocations_});
   return one;
 }
 
-void stand_in_device::release_in(std::map<void*, std::size_t>& memory, void* one) {
+void stand_in_device::release_in(stand_in_memory& memory, void* one) {
   DLRUN_CHECK(memory.erase(one) == 1, "only what was allocated is released, and once");
   ::operator delete(one, alignment);
 }
@@ -73,7 +74,7 @@ result<void*> stand_in_device::allocate(std::size_t bytes) {
 
 void stand_in_device::release(void* memory) {
   const auto found = memory_.find(memory);
-  if (found != memory_.end()) used_ -= found->second;
+  if (found != memory_.end()) used_ -= found->second.bytes;
   release_in(memory_, memory);
 }
 
@@ -99,11 +100,15 @@ void stand_in_device::run(lane on, const step& what) {
   if (steps_ == faults.fails_at_step)
     return where.put([this] { failed_ = error{error_code::system, "the device failed: injected"}; });
   if (steps_ == faults.hangs_at_step) return where.put_wait(std::make_shared<const bool>(false));
+  const bool may_flip =
+      faults.flips_bit_at_step > 0 && steps_ >= faults.flips_bit_at_step && !flip_.is_done();
+  if (may_flip) where.put([this] { flip_.look(memory_); });
   const auto scratch = std::make_shared<std::vector<double>>(static_cast<std::size_t>(scratch_of_step(what)),
                                                              std::numeric_limits<double>::quiet_NaN());
   scratch_ = std::max(scratch_, scratch->size() * sizeof(double));
   run_step(&where, settings_.arithmetic, with_scratch(what, scratch->data()),
            [this](queue to, const auto& one) { run_library(to, one, settings_.arithmetic); });
+  if (may_flip) where.put([this] { flip_.flip(memory_); });
   if (!scratch->empty()) where.put([scratch] {}); // it lasts until then
 }
 

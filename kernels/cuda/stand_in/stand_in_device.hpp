@@ -2,10 +2,10 @@
 #pragma once
 
 #include "kernels/cuda/device_api.hpp"
+#include "kernels/cuda/stand_in/bit_flip.hpp"
 #include "kernels/cuda/stand_in/lane.hpp"
 
 #include <array>
-#include <map>
 #include <optional>
 #include <random>
 
@@ -19,6 +19,10 @@ struct stand_in_faults {
   std::int64_t fails_at_step = 0;
   /// This step never ends: whoever waits for it or for what follows it is told so, at once.
   std::int64_t hangs_at_step = 0;
+  /// When this step is done, or the first one from it on that writes anything into the device's
+  /// memory, a bit of what was written is another: which, `flip_seed` says (bit_flip).
+  std::int64_t flips_bit_at_step = 0;
+  std::uint64_t flip_seed = 0;
 };
 
 struct stand_in_settings {
@@ -64,8 +68,8 @@ public:
 private:
   class moment;
   stand_in_lane& lane_of(lane on) { return lanes_[static_cast<std::size_t>(on)]; }
-  result<void*> allocate_in(std::map<void*, std::size_t>& memory, std::size_t bytes);
-  void release_in(std::map<void*, std::size_t>& memory, void* one);
+  result<void*> allocate_in(stand_in_memory& memory, std::size_t bytes);
+  void release_in(stand_in_memory& memory, void* one);
   stand_in_lane* draw_lane();
   template <class Done>
   result<void> advance_until(Done done);
@@ -73,8 +77,9 @@ private:
   stand_in_settings settings_;
   std::mt19937_64 random_;
   std::array<stand_in_lane, 2> lanes_;
-  std::map<void*, std::size_t> memory_, host_memory_; ///< what is allocated, and its bytes
-  std::size_t used_ = 0, scratch_ = 0;                ///< bytes; of scratch the most of a step
+  stand_in_memory memory_, host_memory_;
+  bit_flip flip_;
+  std::size_t used_ = 0, scratch_ = 0; ///< bytes; of scratch the most of a step
   std::int64_t allocations_ = 0, steps_ = 0;
   std::optional<error> failed_;
 };

@@ -3,7 +3,8 @@
 // What goes wrong with them is in a folder beside the module's file, of its name and ".faults". An
 // empty file there is one fault (or memory_bytes), named KIND-NUMBER: the next device that is
 // opened takes it and removes the file. "always-KIND-NUMBER" stays: every device has it, where no
-// other is there. "gpu0-always-KIND-NUMBER" does so of device 0 alone.
+// other is there. "gpu0-always-KIND-NUMBER" does so of device 0 alone. flips_bit_at_step has its
+// seed behind it: flips_bit_at_step-NUMBER-SEED.
 #include "kernels/cuda/build_id.hpp"
 #include "kernels/cuda/stand_in/stand_in_device.hpp"
 
@@ -34,7 +35,8 @@ stand_in_settings named_fault(const std::string& name) {
   static const std::map<std::string, std::int64_t stand_in_faults::*> kinds{
       {"no_memory_at", &stand_in_faults::no_memory_at},
       {"fails_at_step", &stand_in_faults::fails_at_step},
-      {"hangs_at_step", &stand_in_faults::hangs_at_step}};
+      {"hangs_at_step", &stand_in_faults::hangs_at_step},
+      {"flips_bit_at_step", &stand_in_faults::flips_bit_at_step}};
   const auto dash = name.find('-');
   const auto kind = kinds.find(name.substr(0, dash));
   stand_in_settings settings;
@@ -45,6 +47,8 @@ stand_in_settings named_fault(const std::string& name) {
   }
   DLRUN_CHECK(dash != std::string::npos && kind != kinds.end(), "'{}' is no fault", name);
   settings.faults.*kind->second = number;
+  if (const auto second = name.find('-', dash + 1); second != std::string::npos)
+    settings.faults.flip_seed = std::stoull(name.substr(second + 1));
   return settings;
 }
 
