@@ -256,8 +256,7 @@ void check_gpus(const spec::JobSpec& spec, const source_map& sources, problem_li
   }
 }
 
-/// Processors compute in single precision alone. An embedding reads numbers of rows, of which those
-/// above 256 are not all numbers of bf16.
+/// Processors compute in single precision alone.
 void check_precision(const spec::JobSpec& spec, const source_map& sources, problem_list& problems) {
   const std::string path = "train.precision";
   if (problems.reported(path) || precision_of(spec) == precision::fp32) return;
@@ -266,11 +265,6 @@ void check_precision(const spec::JobSpec& spec, const source_map& sources, probl
                  fmt::format("{} is a precision of GPUs, and with cluster.device: cpu none is used; leave "
                              "this out, or set cluster.device: cuda",
                              spec.train().precision()));
-  else if (precision_of(spec) == precision::bf16 &&
-           std::ranges::any_of(spec.model().layers(), &spec::LayerSpec::has_embedding))
-    problems.add(sources.find(path), path,
-                 "the model has an embedding, and row numbers above 256 are not all numbers of bf16; write "
-                 "tf32, or leave this out");
 }
 
 /// What is evaluated on the way needs records for it, and snapshots to read it from.

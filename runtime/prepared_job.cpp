@@ -154,6 +154,27 @@ result<void> check_norm_exchange(const spec::JobSpec& spec, const engine::model&
   return {};
 }
 
+/// What a layer computes is bf16 with that precision, and numbers of rows above 256 are not all
+/// numbers of bf16. Those of records are read as they are.
+result<void> check_row_numbers(const spec::JobSpec& spec, const engine::model& model) {
+  constexpr std::int64_t rows_max = 257;
+  if (job::precision_of(spec) != job::precision::bf16) return {};
+  const auto of_records = model.rows_read();
+  for (const auto& node : model.nodes()) {
+    const auto& layer = *node.layer;
+    if (layer.rows() <= rows_max ||
+        std::ranges::find(of_records, layer.name(), &engine::row_numbers::layer) != of_records.end())
+      continue;
+    return fail(
+        error_code::bad_spec,
+        fmt::format("train.precision: embedding '{}' has {} rows, and reads their numbers from a layer "
+                    "that computes in bf16, which does not have all numbers above 256; let it read "
+                    "values of a record, or write tf32",
+                    layer.name(), layer.rows()));
+  }
+  return {};
+}
+
 /// All results are kept to the end of the job.
 result<void> check_evaluations(const spec::TrainSpec& train, const data::sampler& sampler,
                                const engine::model& model) {
@@ -179,9 +200,9 @@ result<prepared_job> prepare_from(spec::JobSpec spec, const data_source_of_job& 
   if (auto fits = check_memory(**model); !fits) return tl::unexpected(fits.error());
   if (auto rule = engine::update_rule::build(job.spec.train(), {}); !rule)
     return tl::unexpected(rule.error()); // how long the training is does not matter for that
-  for (const auto& fits :
-       {check_ps_shards(job.spec, **model), check_disk_quota(job.spec, **model),
-        check_norm_exchange(job.spec, **model), weights::check_writable((*model)->layout())})
+  for (const auto& fits : {check_ps_shards(job.spec, **model), check_disk_quota(job.spec, **model),
+                           check_norm_exchange(job.spec, **model), check_row_numbers(job.spec, **model),
+                           weights::check_writable((*model)->layout())})
     if (!fits) return tl::unexpected(fits.error());
   if (auto settled = settle_weights(**model, job); !settled) return tl::unexpected(settled.error());
   auto decoded = decode(job.spec, inference::targets_of(**model).kind);

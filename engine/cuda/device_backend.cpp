@@ -35,7 +35,7 @@ device_backend::device_backend(std::shared_ptr<const model> model, int threads, 
 }
 
 std::unique_ptr<backend_operation> device_backend::make_operation(const layer& layer, bool input_gradient) {
-  auto made = make_device_operation(on_, layer, host_, watch_, input_gradient);
+  auto made = make_device_operation({on_, host_, watch_, *model_, records_}, layer, input_gradient);
   if (made.values != nullptr) values_.push_back(made.values);
   if (made.on_host) host_layers_.push_back(layer.name());
   return std::move(made.compute);

@@ -2,8 +2,10 @@
 #pragma once
 
 #include "engine/backend.hpp"
+#include "engine/cuda/device_array.hpp"
 #include "engine/cuda/host_watch.hpp"
 #include "engine/layer.hpp"
+#include "engine/model.hpp"
 #include "kernels/cuda/device_api.hpp"
 
 #include <cstdint>
@@ -33,10 +35,18 @@ struct device_operation {
   bool on_host = false; ///< it computes on the processor, between two copies
 };
 
-/// The operation that computes `layer`, which outlives it, on `device`. Of a layer that the device
-/// does not know, the one of the processor, made with `host` and timed by `watch`. All outlive it.
-device_operation make_device_operation(kernels::cuda::device& device, const layer& layer,
-                                       kernels::cpu::onednn& host, host_watch& watch, bool input_gradient);
+/// What operations are made of. All outlives them.
+struct operation_parts {
+  kernels::cuda::device& device;
+  kernels::cpu::onednn& host;         ///< for layers that the device does not know
+  host_watch& watch;                  ///< of these
+  const model& of;                    ///< whose layers they compute
+  const device_array<float>& records; ///< of the pass, on the device, in the order of the host
+};
+
+/// The operation that computes `layer`, which outlives it. Of a layer that the device does not
+/// know, the one of the processor.
+device_operation make_device_operation(const operation_parts& parts, const layer& layer, bool input_gradient);
 
 /// How many numbers a step is about.
 inline std::int64_t number_count(activations numbers) { return static_cast<std::int64_t>(numbers.size()); }
@@ -63,7 +73,7 @@ device_operation make_device_multiply(kernels::cuda::device& device);
 device_operation make_device_concat(kernels::cuda::device& device, const concat_description& what);
 device_operation make_device_select(kernels::cuda::device& device, const select_description& what);
 device_operation make_device_softmax(kernels::cuda::device& device, std::int64_t channels);
-device_operation make_device_embedding(kernels::cuda::device& device, const embedding_description& what,
+device_operation make_device_embedding(const operation_parts& parts, const embedding_description& what,
                                        const layer& layer);
 device_operation make_host_operation(kernels::cuda::device& device, std::unique_ptr<operation> inner,
                                      host_watch& watch);

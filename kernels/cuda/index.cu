@@ -1,5 +1,6 @@
 #include "kernels/cuda/index.hpp"
 
+#include "kernels/cuda/bf16.hpp"
 #include "kernels/cuda/elementwise.hpp"
 
 namespace dlrun::kernels::cuda {
@@ -26,12 +27,14 @@ __device__ std::int64_t start_of(const cpu::embedding_geometry& g, std::int64_t 
 }
 
 /// y(record, d, field), element by element.
+template <class Number>
 __global__ void embedding_each(embedding_forward s, std::int64_t count) {
   const auto& g = s.geometry;
+  auto* const y = static_cast<Number*>(s.y);
   for (std::int64_t i = thread_number(); i < count; i += thread_count()) {
     const std::int64_t record = i / (g.fields * g.dim);
     const std::int64_t d = i / g.fields % g.dim;
-    s.y[i] = s.table[s.indices[record * g.fields + i % g.fields] * g.dim + d];
+    y[i] = stored_as<Number>(s.table[s.indices[record * g.fields + i % g.fields] * g.dim + d]);
   }
 }
 
@@ -146,15 +149,17 @@ void sort_places(queue on, const embedding_backward& s, std::int64_t count) {
 
 /// For each position that begins a row, and each value: one thread adds the gradients of that row's
 /// places in their order.
+template <class Number>
 __global__ void sum_rows(embedding_backward s, std::int64_t count) {
   const auto& g = s.geometry;
+  const auto* const dy = static_cast<const Number*>(s.dy);
   for (std::int64_t i = thread_number(); i < count * g.dim; i += thread_count()) {
     const std::int64_t begin = i / g.dim, d = i % g.dim;
     const std::int64_t row = s.indices[s.places[begin]];
     if (begin > 0 && s.indices[s.places[begin - 1]] == row) continue;
     double sum = 0.0;
     for (std::int64_t at = begin; at < count && s.indices[s.places[at]] == row; ++at)
-      sum += static_cast<double>(s.dy[start_of(g, s.places[at]) + d * g.fields]);
+      sum += static_cast<double>(widened(dy[start_of(g, s.places[at]) + d * g.fields]));
     s.dtable[row * g.dim + d] = static_cast<float>(sum);
   }
 }
@@ -165,17 +170,21 @@ void run(queue on, const read_indices& what) {
   launch(on, read_indices_each, blocks_for(what.count), block_threads, what);
 }
 
-void run(queue on, const embedding_forward& what) {
+void run(queue on, precision stored, const embedding_forward& what) {
   const std::int64_t count = what.batch * what.geometry.fields * what.geometry.dim;
-  launch(on, embedding_each, blocks_for(count), block_threads, what, count);
+  with_number(stored, [&]<class Number>(Number) {
+    launch(on, embedding_each<Number>, blocks_for(count), block_threads, what, count);
+  });
 }
 
-void run(queue on, const embedding_backward& what) {
+void run(queue on, precision stored, const embedding_backward& what) {
   const std::int64_t count = what.batch * what.geometry.fields;
   run(on, fill{what.dtable, what.rows * what.geometry.dim, 0.0F});
   if (count == 0) return;
   sort_places(on, what, count);
-  launch(on, sum_rows, blocks_for(count * what.geometry.dim), block_threads, what, count);
+  with_number(stored, [&]<class Number>(Number) {
+    launch(on, sum_rows<Number>, blocks_for(count * what.geometry.dim), block_threads, what, count);
+  });
 }
 
 } // namespace dlrun::kernels::cuda

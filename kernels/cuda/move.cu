@@ -97,6 +97,10 @@ void run(queue on, precision stored, const read_columns& what) {
   });
 }
 
+void run(queue on, const read_float_columns& what) {
+  run(on, precision::fp32, read_columns{what.rows, what.run, what.from, what.to});
+}
+
 void run(queue on, precision stored, const write_columns& what) {
   with_number(stored, [&]<class Number>(Number) {
     launch(on, write_columns_each<Number>, blocks_for(what.rows * what.run.count), block_threads, what);

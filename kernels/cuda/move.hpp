@@ -11,6 +11,7 @@ void run(queue on, precision stored, const transpose& what);
 void run(queue on, precision stored, const transpose_narrowing& what);
 void run(queue on, precision stored, const transpose_widening& what);
 void run(queue on, precision stored, const read_columns& what);
+void run(queue on, const read_float_columns& what);
 void run(queue on, precision stored, const write_columns& what);
 
 } // namespace dlrun::kernels::cuda

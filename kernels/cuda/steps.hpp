@@ -144,6 +144,13 @@ struct read_columns {
   const void* from;
   void* to;
 };
+/// cpu::read_columns of `rows` rows of floats, whatever activations are.
+struct read_float_columns {
+  std::int64_t rows;
+  cpu::column_run run;
+  const float* from;
+  float* to;
+};
 /// cpu::write_columns of `rows` rows.
 struct write_columns {
   std::int64_t rows;
@@ -286,7 +293,7 @@ struct embedding_forward {
   std::int64_t batch;
   const std::int64_t* indices; ///< batch * geometry.fields
   const float* table;
-  float* y;
+  void* y;
 };
 /// cpu::embedding_backward of a table of `rows`, to the bit. `places` is room for as many numbers
 /// as there are indices.
@@ -294,7 +301,7 @@ struct embedding_backward {
   cpu::embedding_geometry geometry;
   std::int64_t batch, rows;
   const std::int64_t* indices;
-  const float* dy;
+  const void* dy;
   std::int64_t* places;
   float* dtable;
 };
@@ -358,10 +365,10 @@ struct convolution {
 using step =
     std::variant<fill, copy, add_floats, clear_activations, copy_activations, narrow, widen, add, multiply,
                  relu_forward, relu_backward, activate_forward, activate_backward, dropout, transpose,
-                 transpose_narrowing, transpose_widening, read_columns, write_columns, sum_columns, add_row,
-                 max_pool_forward, max_pool_backward, average_pool_forward, average_pool_backward,
-                 batch_statistics, inverse_deviation, normalise, batch_norm_backward, group_norm_forward,
-                 group_norm_backward, softmax_forward, softmax_backward, read_indices, embedding_forward,
-                 embedding_backward, cross_entropy, distance, product, convolution>;
+                 transpose_narrowing, transpose_widening, read_columns, read_float_columns, write_columns,
+                 sum_columns, add_row, max_pool_forward, max_pool_backward, average_pool_forward,
+                 average_pool_backward, batch_statistics, inverse_deviation, normalise, batch_norm_backward,
+                 group_norm_forward, group_norm_backward, softmax_forward, softmax_backward, read_indices,
+                 embedding_forward, embedding_backward, cross_entropy, distance, product, convolution>;
 
 } // namespace dlrun::kernels::cuda

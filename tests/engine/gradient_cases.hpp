@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <ostream>
 #include <random>
-#include <string_view>
 #include <vector>
 
 namespace dlrun::engine::testing {
@@ -18,9 +17,6 @@ struct gradient_case {
   unsigned whole = 0; ///< records are whole numbers below this, as an embedding reads them
 };
 
-inline bool has_embedding(const gradient_case& c) {
-  return std::string_view{c.specification}.find("embedding") != std::string_view::npos;
-}
 inline void PrintTo(const gradient_case& c, std::ostream* out) { *out << c.name; }
 
 /// A problem in general position: no two equal values, so no kink of relu or max_pool within a

@@ -171,28 +171,55 @@ TEST_F(cuda_computer_test, a_target_that_the_loss_does_not_take_is_bad_data) {
 
 TEST_F(cuda_computer_test, a_bad_index_is_told_of_as_on_the_processor_and_before_any_part) {
   const auto table =
-      build_model("input: [3] layers { name: 'table' embedding { num_embeddings: 5 embedding_dim: 2 } } "
+      build_model("input: [3] layers { name: 'table' embedding { num_embeddings: 1001 embedding_dim: 2 } } "
                   "layers { flatten {} } layers { linear { out_features: 3 } }");
-  const auto one = make(table);
-  const auto here = make_computer(table, 1);
-  ASSERT_TRUE(here->read({0}, parameters));
-  for (const float bad : {5.0F, -1.0F, 0.5F}) {
-    records = {0, 1, 2, 3, bad, bad};
-    auto gradient = one->make_vector(parameters.size()).value(),
-         other = here->make_vector(parameters.size()).value();
-    bool told = false;
-    const auto done = one->forward_backward(both(), {1, 2, 3}, *gradient, [&](auto) { told = true; });
-    ASSERT_FALSE(done);
-    EXPECT_EQ(done.error().message,
-              here->forward_backward(both(), {1, 2, 3}, *other, nullptr).error().message);
-    EXPECT_EQ(done.error().code, error_code::bad_data);
-    EXPECT_FALSE(told);
-    std::vector<float> outputs(6);
-    EXPECT_EQ(one->predict(records, 2, outputs).error().code, error_code::bad_data);
+  for (const auto arithmetic : {kernels::cuda::precision::fp32, kernels::cuda::precision::bf16}) {
+    stand_in_settings settings;
+    settings.arithmetic = arithmetic;
+    const auto one = make(table, settings);
+    const auto here = make_computer(table, 1);
+    ASSERT_TRUE(here->read({0}, parameters));
+    for (const float bad : {1001.0F, -1.0F, 0.5F, 1000.5F}) { // bf16 has 1000
+      records = {0, 1, 2, 3, bad, bad};
+      auto gradient = one->make_vector(parameters.size()).value(),
+           other = here->make_vector(parameters.size()).value();
+      bool told = false;
+      const auto done = one->forward_backward(both(), {1, 2, 3}, *gradient, [&](auto) { told = true; });
+      ASSERT_FALSE(done);
+      EXPECT_EQ(done.error().message,
+                here->forward_backward(both(), {1, 2, 3}, *other, nullptr).error().message);
+      EXPECT_EQ(done.error().code, error_code::bad_data);
+      EXPECT_FALSE(told);
+      std::vector<float> outputs(6);
+      EXPECT_EQ(one->predict(records, 2, outputs).error().code, error_code::bad_data);
+    }
+    records = {0, 1, 2, 3, 1000, 0};
+    auto gradient = one->make_vector(parameters.size()).value();
+    EXPECT_TRUE(one->forward_backward(both(), {1, 2, 3}, *gradient, nullptr));
   }
-  records = {0, 1, 2, 3, 4, 0};
-  auto gradient = one->make_vector(parameters.size()).value();
-  EXPECT_TRUE(one->forward_backward(both(), {1, 2, 3}, *gradient, nullptr));
+}
+
+/// bf16 has none of these numbers.
+TEST_F(cuda_computer_test, in_bf16_an_embedding_reads_the_rows_that_the_records_name) {
+  for (const std::string before : {"", "layers { select { first: 1 count: 2 } } layers { flatten {} } "}) {
+    const auto table =
+        build_model("input: [" + std::string{before.empty() ? "2" : "4"} + "] " + before +
+                    "layers { name: 'table' embedding { num_embeddings: 70000 embedding_dim: 2 } } "
+                    "layers { flatten {} } layers { linear { out_features: 3 } }");
+    stand_in_settings settings;
+    settings.arithmetic = kernels::cuda::precision::bf16;
+    const auto one = make(table, settings);
+    records = before.empty() ? std::vector<float>{257, 1001, 65537, 69999}
+                             : std::vector<float>{0.1F, 257, 1001, 3, 0.1F, 65537, 69999, 3};
+    auto gradient = one->make_vector(parameters.size()).value();
+    ASSERT_TRUE(one->forward_backward(both(), {1, 2, 3}, *gradient, nullptr));
+    std::vector<float> copied(parameters.size());
+    ASSERT_TRUE(one->copy(*gradient, 0, copied));
+    std::vector<std::size_t> rows;
+    for (std::size_t row = 0; row < 70000; ++row)
+      if (copied[2 * row] != 0.0F) rows.push_back(row);
+    EXPECT_THAT(rows, ElementsAre(257, 1001, 65537, 69999));
+  }
 }
 
 /// y = w x, with a weight of one value, and channels first.

@@ -151,15 +151,7 @@ TEST_P(device_network_in_bf16, has_numbers_that_are_near_and_the_same_bits_in_an
   }
 }
 
-/// Without embeddings, whose row numbers bf16 does not have.
-std::vector<gradient_case> cases_in_bf16() {
-  std::vector<gradient_case> cases;
-  for (const auto& one : testing::gradient_cases)
-    if (!testing::has_embedding(one)) cases.push_back(one);
-  return cases;
-}
-
-INSTANTIATE_TEST_SUITE_P(of, device_network_in_bf16, ::testing::ValuesIn(cases_in_bf16()),
+INSTANTIATE_TEST_SUITE_P(of, device_network_in_bf16, ::testing::ValuesIn(testing::gradient_cases),
                          [](const auto& info) { return std::string(info.param.name); });
 
 /// The losses, with what each takes.

@@ -9,6 +9,7 @@ import os
 import pathlib
 import re
 import shutil
+import struct
 import sys
 import unittest.mock
 
@@ -47,6 +48,18 @@ class device_case(bench_case):
         spec["cluster"]["device"] = device
         spec["train"]["precision"] = precision
         spec["durability"] = {"log": "every_step"}
+        return spec
+
+    def embedding_job(self, **options):
+        """Of two columns with numbers of rows that bf16 does not have."""
+        numbers, classes = self.bench.folder / "numbers.npy", self.bench.folder / "classes.npy"
+        rows = [float(1001 + 2 * (i * i % 499)) for i in range(2 * self.records)]
+        numbers.write_bytes(small_data.npy((self.records, 2), struct.pack(f"<{len(rows)}f", *rows)))
+        classes.write_bytes(small_data.npy((self.records,), bytes((3 * i + i // 7) % 10 for i in range(self.records)), "|u1"))
+        spec = self.job(precision="bf16", **options)
+        spec["data"]["train"] = {"format": "npy", "records": str(numbers), "labels": str(classes)}
+        spec["model"] = {"input": [2], "layers": [{"embedding": {"num_embeddings": 2000, "embedding_dim": 3}}, "flatten",
+                                                  {"linear": {"out_features": 10}}]}
         return spec
 
 
@@ -113,6 +126,24 @@ class stand_in(device_case):
         for report in reports:
             self.assertEqual(report["parameters_sha256"], reference["parameters_sha256"])
             self.assertEqual(report["host"], reference["host"])
+
+    def test_an_embedding_in_bf16_has_bits_that_neither_workers_nor_kills_nor_a_resume_change(self):
+        reference = self.undisturbed(self.embedding_job(workers=1, ps_shards=1))
+        in_fp32 = self.embedding_job(workers=1, ps_shards=1)
+        in_fp32["train"]["precision"] = "fp32"
+        in_fp32 = self.undisturbed(in_fp32)
+        self.assertNotEqual(reference["parameters_sha256"], in_fp32["parameters_sha256"])
+        self.assertAlmostEqual(reference["train_loss"], in_fp32["train_loss"], delta=0.02)
+        with self.bench.start(self.embedding_job(workers=2)) as job:
+            with job.held_from_step(2, all_run):
+                job.kill_together([("worker", 1), ("ps_shard", 0)])
+            reports = [job.expect_complete(may_redo=True)]
+        with self.bench.start(self.embedding_job(workers=2)) as job:
+            job.kill_everything_at_step(3)
+            job.resume(options=set_options("cluster.workers=1"))
+            reports.append(job.expect_complete(may_redo=True))
+        for report in reports:
+            self.assertEqual(report["parameters_sha256"], reference["parameters_sha256"])
 
     def test_a_version_is_evaluated_on_the_same_device(self):
         spec = self.job(workers=2)

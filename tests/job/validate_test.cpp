@@ -94,20 +94,6 @@ TEST(validate, other_precisions_than_fp32_are_of_a_job_that_may_use_gpus) {
                 testing::HasSubstr("train.precision: expected one of fp32, tf32, bf16"));
 }
 
-TEST(validate, an_embedding_has_row_numbers_that_bf16_has_not) {
-  const auto problems = [](const std::string& precision) {
-    return problems_of(minimal_spec,
-                       {"train.precision=" + precision, "cluster.device=cuda",
-                        "model.layers=[{embedding: {num_embeddings: 1000, embedding_dim: 4}}, {flatten: {}}, "
-                        "{linear: {out_features: 10}}]"});
-  };
-  EXPECT_EQ(problems("tf32"), "");
-  EXPECT_THAT(problems("bf16"),
-              testing::AllOf(testing::HasSubstr("train.precision: the model has an embedding, and row "
-                                                "numbers above 256 are not all numbers of bf16"),
-                             testing::HasSubstr("write tf32, or leave this out")));
-}
-
 TEST(validate, what_is_shown_to_others_is_a_port_a_truth_and_a_format) {
   EXPECT_EQ(problems_of(minimal_spec, {"observability={prometheus_port: 65535, tensorboard: true, "
                                        "log_format: json}"}),

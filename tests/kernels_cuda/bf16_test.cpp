@@ -1,5 +1,7 @@
 // Steps on a device that stores activations as bf16: each gives what the same step gives of the
 // same numbers as floats, rounded once.
+#include "kernels/cpu/embedding.hpp"
+#include "kernels/cpu/strided.hpp"
 #include "kernels/cuda/bf16.hpp"
 #include "tests/kernels_cuda/same_on_all.hpp"
 
@@ -219,6 +221,58 @@ TEST(bf16, statistics_and_gradients_of_norms_are_floats_of_numbers_that_are_roun
     on.there.run(group_norm_backward{g, 10, in, s, s + 30, w, on.put(dy), s + 60, s + 60 + channels, dx});
     return joined({on.there.get(s, 60 + 2 * channels), on.get(y, size), on.get(dx, size)});
   });
+}
+
+TEST(bf16, rows_of_tables_are_rounded_once_and_their_gradients_are_summed_as_floats) {
+  struct table_use {
+    cpu::embedding_geometry geometry;
+    std::int64_t batch, rows;
+  };
+  for (const auto& use : std::vector<table_use>{
+           {{1, 1}, 0, 4}, {{1, 1}, 1, 1}, {{3, 5}, 7, 4}, {{2, 3}, 1031, 90}, {{5, 2}, 205, 1001}}) {
+    const std::int64_t places = use.batch * use.geometry.fields, size = places * use.geometry.dim;
+    std::vector<std::int64_t> indices;
+    for (std::int64_t i = 0; i < places; ++i) indices.push_back(i * 7 % use.rows);
+    const auto table = some_floats(use.rows * use.geometry.dim, 1);
+    floats y(static_cast<std::size_t>(size)), dtable(table.size());
+    cpu::embedding(use.geometry, indices, table, y);
+    const auto dy = ordinary_narrow_floats(size, 2);
+    cpu::embedding_backward(use.geometry, indices, dy, dtable);
+    for (int variant = 0; variant < device_variants(); ++variant) {
+      stored_there on(variant, precision::bf16);
+      const auto* const of = on.there.put(indices);
+      void* const to = on.room(size);
+      on.there.run(embedding_forward{use.geometry, use.batch, of, on.there.put(table), to});
+      expect_same_bits(on.get(to, size), rounded(y));
+      float* const gradient = on.there.room<float>(std::ssize(table));
+      on.there.run(embedding_backward{use.geometry, use.batch, use.rows, of, on.put(dy),
+                                      on.there.room<std::int64_t>(places), gradient});
+      expect_same_bits(on.there.get(gradient, std::ssize(table)), dtable);
+    }
+  }
+}
+
+/// The gradients of one row, of which the 1 is lost beside 1e20, but not beside -1e20 + 1e20.
+TEST(bf16, gradients_of_one_row_are_added_in_the_order_of_their_places) {
+  const float large = rounded(1e20F);
+  const floats dy{large, 1.0F, -large, 3.0F, large, -large, 2.0F};
+  stored_there on(0, precision::bf16);
+  float* const to = on.there.room<float>(2);
+  const auto* const indices = on.there.put(std::vector<std::int64_t>{1, 1, 1, 1, 0, 0, 0});
+  on.there.run(embedding_backward{{1, 1}, 7, 2, indices, on.put(dy), on.there.room<std::int64_t>(7), to});
+  expect_same_bits(on.there.get(to, 2), {2.0F, 3.0F});
+}
+
+TEST(bf16, columns_of_floats_stay_floats) {
+  for (const std::int64_t rows : {0, 1, 333}) {
+    const auto from = some_floats(rows * 5, 1);
+    floats wanted(static_cast<std::size_t>(rows * 3));
+    cpu::read_columns({5, 1, 3}, from, wanted);
+    stored_there on(0, precision::bf16);
+    float* const to = on.there.room<float>(rows * 3);
+    on.there.run(read_float_columns{rows, {5, 1, 3}, on.there.put(from), to});
+    expect_same_bits(on.there.get(to, rows * 3), wanted);
+  }
 }
 
 TEST(bf16, softmax_is_rounded_once_also_in_place) {

@@ -89,6 +89,24 @@ TEST_F(prepared_job_test, refuses_a_quota_that_no_snapshot_fits_into) {
 }
 
 /// `dlrun validate` and `train` ask the same function.
+TEST_F(prepared_job_test, refuses_to_compute_numbers_of_rows_that_bf16_does_not_have) {
+  const auto said = [&](const std::string& before, int rows, const std::string& precision) {
+    const auto job =
+        prepare({"train.precision=" + precision, "cluster.device=cuda",
+                 fmt::format("model.layers=[{}{{name: words, embedding: {{num_embeddings: {}, embedding_dim: "
+                             "2}}}}, {{flatten: {{}}}}, {{linear: {{out_features: 3}}}}]",
+                             before, rows)});
+    return job ? std::string{} : job.error().message;
+  };
+  const std::string computed = "{relu: {}}, ", handed_on = "{select: {first: 1}}, {flatten: {}}, ";
+  EXPECT_THAT(said(computed, 258, "bf16"),
+              testing::AllOf(HasSubstr("train.precision: embedding 'words' has 258 rows"),
+                             HasSubstr("let it read values of a record, or write tf32")));
+  for (const auto& good : {said(computed, 257, "bf16"), said(computed, 258, "tf32"), said("", 258, "bf16"),
+                           said(handed_on, 258, "bf16")})
+    EXPECT_THAT(good, testing::Not(HasSubstr("train.precision")));
+}
+
 TEST_F(prepared_job_test, refuses_what_only_a_resumed_run_has) {
   EXPECT_THAT(refusal(error_code::bad_spec, {"train.from=1"}), HasSubstr("a run that is resumed"));
   EXPECT_THAT(refusal(error_code::bad_spec, {"train.skip=['0:1']"}), HasSubstr("a run that is resumed"));
