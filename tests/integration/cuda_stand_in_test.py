@@ -24,6 +24,7 @@ from dlrun_job import all_run
 MODULES = pathlib.Path(sys.argv.pop(2))  # where the build has its modules for tests
 BAD_USAGE = 2
 MANY = 100  # where the processor computes
+WORD_BITS = 32  # of what a flipped bit is in
 
 
 def module(name):
@@ -261,6 +262,53 @@ class failing_devices(device_case):
             [event] = job.events("gpu-avoided")
             self.assertEqual(event["values"]["gpu"], 0)
             self.assertIn("GPU 1 does not answer", job.report()["reason"])
+
+
+class flipped_bits(device_case):
+    """A device that computes one wrong bit, in what the first pass writes. Nobody computes it again."""
+
+    def setUp(self):
+        super().setUp()
+        self.devices = device_faults.stand_in_devices(MODULES, self.bench.folder)
+        self.enterContext(self.devices)
+
+    def train(self, spec, step, seed):
+        fault = self.devices.give("flips_bit_at_step", f"{step}-{seed}")
+        job = self.enterContext(self.bench.start(spec))
+        code = job.wait_end()
+        self.assertFalse(fault.exists(), "a device took it")
+        return job, code
+
+    def test_change_the_parameters_or_end_the_job(self):
+        """Other steps of the first two passes write, at the places that are drawn, what nothing reads or what a relu makes 0."""
+        spec = self.job(workers=1, ps_shards=1, epochs=1)
+        reference = self.undisturbed(spec)
+        ends = set()
+        for bit, steps in {10: (1, 2, 3, 4, 5, 7, 8, 10, 12, 13, 15, 20), 30: (2, 3, 4, 5, 7, 8, 10, 11, 12, 13, 15, 20, 21)}.items():
+            for step in steps:
+                with self.subTest(step=step, bit=bit):
+                    job, code = self.train(spec, step, WORD_BITS * step + bit)
+                    report = job.report()
+                    ends.add((bit, report.get("error", "")))
+                    self.assertEqual((code, report["error"]), (1, "diverged") if code else (0, ""), job.output())
+                    self.assertNotEqual(report["parameters_sha256"], reference["parameters_sha256"])
+        self.assertEqual(ends, {(10, ""), (30, ""), (30, "diverged")})
+
+    def test_that_end_the_job_are_gone_when_it_is_resumed_from_before_them(self):
+        spec = self.job(workers=1, ps_shards=1, epochs=1)
+        job, code = self.train(spec, 3, WORD_BITS * 3 + 30)
+        self.assertEqual((code, job.report()["error"]), (1, "diverged"))
+        job.resume(options=["--from", "0"])
+        self.assertEqual(job.expect_complete(may_redo=True)["parameters_sha256"], self.undisturbed(spec)["parameters_sha256"])
+
+    def test_in_the_number_of_a_row_ends_the_job_and_a_resume_has_the_bits_of_an_undisturbed_run(self):
+        spec = self.embedding_job(workers=1, ps_shards=1)
+        reference = self.undisturbed(spec)
+        job, code = self.train(spec, 2, 0)
+        self.assertEqual(code, 1, job.output())
+        self.assertIn("takes whole numbers from 0 to 1999", job.report()["reason"])
+        job.resume()
+        self.assertEqual(job.expect_complete(may_redo=True)["parameters_sha256"], reference["parameters_sha256"])
 
 
 class no_gpu(device_case):

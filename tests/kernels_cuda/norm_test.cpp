@@ -123,8 +123,9 @@ TEST(batch_norm_backward, is_what_its_twin_computes) {
       floats dweight(weight.size()), dbias(weight.size()), dx(wants_dx ? x.size() : 0);
       cpu::batch_norm_backward(m.rows, mean, deviation, weight, x, dy, dweight, dbias, dx);
       const auto got = same_on_all([&](on_device& there) {
-        float *const dw = put_or_null(there, dweight), *const db = put_or_null(there, dbias),
-                     *const to = put_or_null(there, dx);
+        float *const dw = room_or_null(there, std::ssize(dweight)),
+                     *const db = room_or_null(there, std::ssize(dbias)),
+                     *const to = room_or_null(there, std::ssize(dx));
         there.run(batch_norm_backward{m.rows, m.columns, there.put(mean), there.put(deviation),
                                       put_or_null(there, weight), there.put(x), there.put(dy), dw, db, to});
         return joined({get_or_none(there, dw, std::ssize(dweight)), get_or_none(there, db, std::ssize(dbias)),

@@ -65,6 +65,11 @@ Value* put_or_null(on_device& there, const std::vector<Value>& values) {
   return values.empty() ? nullptr : there.put(values);
 }
 
+/// Room for `count` floats there, or null where there are none.
+inline float* room_or_null(on_device& there, std::int64_t count) {
+  return count == 0 ? nullptr : there.room<float>(count);
+}
+
 /// The `count` values there, or none.
 template <class Value>
 std::vector<Value> get_or_none(on_device& there, const Value* from, std::int64_t count) {
