@@ -36,8 +36,14 @@ namespace dlrun::kernels::cuda {
 
 /// Threads of a block, where nothing else is said.
 constexpr int block_threads = 256;
-/// More blocks than this are no faster: a thread then takes several elements.
+/// More blocks than this are no faster: a thread then takes several elements. With threads of the
+/// host a block costs so much that tests have few, and what a block does twice is done all the
+/// same.
+#ifdef DLRUN_STAND_IN_THREADS
+constexpr std::int64_t blocks_max = 4;
+#else
 constexpr std::int64_t blocks_max = 132 * 16;
+#endif
 
 /// Blocks for `count` elements, of which each thread takes those at its number and every
 /// blocks * block_threads further.

@@ -43,8 +43,6 @@ REMOVED = {
 }
 # Those that no test can notice, and why. Key: as printed, without the line.
 EQUIVALENT = {}
-# Those that --threads cannot notice, and why: without it they are caught.
-SLOW_WITH_THREADS = {"kernels/cuda/move.cu#2": "a block takes a second tile only beyond 2112 of them, which takes threads 40 s"}
 
 SWITCH = "PLANTED_FAULT"
 HEADER = f"""#pragma once
@@ -243,7 +241,6 @@ def main():
     places, switched = find_places(ROOT)
     tests_of = WITH_THREADS if options.threads else TESTS
     if options.threads:
-        EQUIVALENT.update(SLOW_WITH_THREADS)
         places = [one for one in places if one.path.startswith("kernels")]
         switched = {path: text for path, text in switched.items() if path.startswith("kernels")}
     chosen = chosen_of(places, options)
