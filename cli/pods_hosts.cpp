@@ -4,12 +4,12 @@
 #include "base/own_machine.hpp"
 #include "cli/complain.hpp"
 #include "cli/kubernetes_objects.hpp"
+#include "cli/own_api.hpp"
 #include "kubernetes/eviction_budget.hpp"
 #include "kubernetes/job_wish.hpp"
 #include "kubernetes/pod_memory.hpp"
 #include "kubernetes/pod_requests.hpp"
 
-#include <cstdlib>
 #include <fmt/format.h>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -59,8 +59,7 @@ verb_end ended_for(const std::optional<kubernetes::pods_end>& why, verb_end ende
 }
 
 result<void> pods_hosts::begin() {
-  const auto place =
-      kubernetes::find_api(std::getenv("KUBERNETES_SERVICE_HOST"), std::getenv("KUBERNETES_SERVICE_PORT"));
+  const auto place = find_own_api();
   if (!place) return tl::unexpected(place.error());
   const auto pod_template = read_template();
   if (!pod_template) return tl::unexpected(pod_template.error());
@@ -96,15 +95,12 @@ std::optional<kubernetes::pods_end> pods_hosts::end() const {
 }
 
 bool pods_hosts::is_replaced() const {
-  auto place =
-      kubernetes::find_api(std::getenv("KUBERNETES_SERVICE_HOST"), std::getenv("KUBERNETES_SERVICE_PORT"));
-  if (!place) return false;
-  const auto transport = kubernetes::make_transport(*place);
-  if (!transport) return false;
-  kubernetes::api_client client{*std::move(place), **transport, kubernetes::real_time()};
-  const auto stops =
-      kubernetes::is_to_stop(client, job_, run_volume, std::chrono::steady_clock::now() + wish_patience);
-  return !stops || !*stops;
+  bool stops = true;
+  static_cast<void>(with_own_api([&](kubernetes::api_client& client) {
+    stops =
+        kubernetes::is_to_stop(client, job_, run_volume, client.time().now() + wish_patience).value_or(false);
+  }));
+  return !stops;
 }
 
 std::vector<std::string> pods_hosts::held_up_by() const {

@@ -5,11 +5,10 @@
 #include "base/unique_fd.hpp"
 #include "base/write_all.hpp"
 #include "cli/complain.hpp"
-#include "cli/kubernetes_objects.hpp"
+#include "cli/own_api.hpp"
 #include "kubernetes/outcome_telling.hpp"
 #include "runtime/run_folder.hpp"
 
-#include <cstdlib>
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <numeric>
@@ -56,18 +55,13 @@ result<void> leave_last_words(const kubernetes::job_outcome& outcome) {
 }
 
 result<void> tell_server(const kubernetes::job_outcome& outcome, const std::string& job) {
-  auto place =
-      kubernetes::find_api(std::getenv("KUBERNETES_SERVICE_HOST"), std::getenv("KUBERNETES_SERVICE_PORT"));
-  if (!place) return tl::unexpected(place.error());
-  const auto transport = kubernetes::make_transport(*place);
-  if (!transport) return tl::unexpected(transport.error());
-  kubernetes::api_client client{*std::move(place), **transport, kubernetes::real_time()};
   const bool was_begun = outcome.exit_code != static_cast<int>(job::exit_code::bad_input);
   kubernetes::outcome_telling what{.job = job, .pod = base::host_name(), .outcome = outcome};
   if (!was_begun) what.hosts_patience = std::chrono::milliseconds{0};
-  for (const auto& one : tell_outcome(client, what, std::chrono::steady_clock::now() + telling_max))
-    warn(fmt::format("Kubernetes is not told all of it: {}", one));
-  return {};
+  return with_own_api([&](kubernetes::api_client& client) {
+    for (const auto& one : tell_outcome(client, what, client.time().now() + telling_max))
+      warn(fmt::format("Kubernetes is not told all of it: {}", one));
+  });
 }
 
 } // namespace
