@@ -65,15 +65,24 @@ public:
     const bool is_meant = asked_since_ && now - *asked_since_ >= same_wish;
     if (is_meant) {
       wish.end_now = [this] { end_now(); };
-    } else if (!asked_since_ && *signal == SIGTERM && how_.is_replaced()) {
-      wish.end_now = hand_over;
-      wish.leaves_hosts = true;
+    } else if (!asked_since_ && *signal == SIGTERM) {
+      follow(how_.on_term(), wish);
     }
     if (!asked_since_) asked_since_ = now;
     return wish;
   }
 
 private:
+  static void follow(term_wish what, runtime::stop_wish& wish) {
+    if (what == term_wish::hand_over) {
+      wish.end_now = hand_over;
+      wish.leaves_hosts = true;
+    } else if (what == term_wish::suspend) {
+      wish.reason = "its Job is suspended";
+      wish.brings_stores = true;
+    }
+  }
+
   /// The lifeline of the children on this host ends them.
   [[noreturn]] void end_now() const {
     if (::isatty(STDOUT_FILENO) != 0) say(stdout, "\n"); // the bar's line

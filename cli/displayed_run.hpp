@@ -5,12 +5,20 @@
 #include "cli/verb_end.hpp"
 #include "runtime/local_run.hpp"
 
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <string>
 #include <vector>
 
 namespace dlrun::cli {
+
+/// What a SIGTERM is for.
+enum class term_wish : std::uint8_t {
+  stop,
+  hand_over, ///< another process goes on with the run on the hosts as they are
+  suspend,   ///< stop, and other hosts may go for good (R42)
+};
 
 /// Called when the job has begun (run_observer::begun()), before anything of it is shown. @returns
 /// why it must not begin after all.
@@ -26,9 +34,8 @@ struct display_choice {
   std::function<void()> in_doubt = [] {};
   /// Asked as for signals. Set: the run is to end in order, for that reason.
   std::function<std::optional<std::string>()> must_end = [] { return std::nullopt; };
-  /// Asked once, at a SIGTERM: whether another process goes on with the run on the hosts as they
-  /// are.
-  std::function<bool()> is_replaced = [] { return false; };
+  /// Asked once, at a SIGTERM.
+  std::function<term_wish()> on_term = [] { return term_wish::stop; };
   std::function<std::vector<std::string>()> held_up_by = [] { return std::vector<std::string>{}; };
 };
 

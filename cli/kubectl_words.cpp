@@ -7,6 +7,7 @@
 #include "kubernetes/job_wish.hpp"
 #include "kubernetes/json_text.hpp"
 #include "kubernetes/pod_requests.hpp"
+#include "kubernetes/suspension_telling.hpp"
 
 #include <algorithm>
 #include <charconv>
@@ -84,6 +85,14 @@ std::string outcome_in(const json& annotations) {
   if (code.empty()) return "";
   return base::printable(fmt::format("exit code {}{}{}", code, reason.empty() ? "" : ": ", reason),
                          outcome_max);
+}
+
+/// ", at step 17 since 2026-11-29T10:00:00Z".
+std::string suspension_in(const json& annotations) {
+  const auto since = text_in(annotations, kubernetes::suspended_annotation);
+  const auto step = text_in(annotations, kubernetes::suspended_step_annotation);
+  if (since.empty() || step.empty()) return "";
+  return base::printable(fmt::format(", at step {} since {}", step, since), outcome_max);
 }
 
 std::string over(const submitted_job& job, const pods_target& of) {
@@ -215,6 +224,7 @@ result<submitted_job> read_job(const pods_target& of, const std::string& answer)
   const auto spec = member(job, "spec");
   const auto suspend = member(spec, "suspend");
   made.is_suspended = suspend.is_boolean() && suspend.get<bool>();
+  if (made.is_suspended) made.suspended_at = suspension_in(member(member(job, "metadata"), "annotations"));
   made.outlives_pods = kubernetes::run_outlives_pods(job, run_volume);
   for (const auto& one : member(member(job, "status"), "conditions")) {
     const auto type = text_in(one, "type");
@@ -259,11 +269,10 @@ result<std::string> running_control_pod(const pods_target& of, const submitted_j
   if (states.empty()) states = "none is there";
   const auto way_out =
       !job.ended.empty() ? over(job, of)
-      : job.is_suspended
-          ? fmt::format("the Job is suspended: 'kubectl patch job {} -p {{\"spec\":{{\"suspend\":false}}}}' "
-                        "lets it go on",
-                        of.job)
-          : fmt::format("'kubectl describe job/{}' says more; try again when it runs", of.job);
+      : job.is_suspended ? fmt::format("the Job is suspended{}: 'kubectl patch job {} -p "
+                                       "{{\"spec\":{{\"suspend\":false}}}}' lets it go on",
+                                       job.suspended_at, of.job)
+                         : fmt::format("'kubectl describe job/{}' says more; try again when it runs", of.job);
   return fail(error_code::role_lost,
               fmt::format("the control pod of '{}' does not run: {}. {}", of.job, states, way_out));
 }

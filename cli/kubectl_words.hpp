@@ -64,6 +64,7 @@ result<void> check_version(const std::string& answer);
 /// What is known of the Job of a control pod.
 struct submitted_job {
   bool is_suspended = false;
+  std::string suspended_at{}; ///< ", at step 17 since 2026-...", as its control pod told; "" where it has not
   bool outlives_pods = false; ///< the run, its control pod
   std::string ended{};        ///< "Complete" or "Failed"; "" while it runs
   std::string outcome{};      ///< exit code and reason, as its control pod told them; "" where it has not

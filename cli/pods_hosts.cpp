@@ -13,6 +13,7 @@
 #include <fmt/format.h>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 namespace dlrun::cli {
 namespace {
@@ -94,13 +95,19 @@ std::optional<kubernetes::pods_end> pods_hosts::end() const {
   return of ? of->end() : std::nullopt;
 }
 
-bool pods_hosts::is_replaced() const {
-  bool stops = true;
+term_wish pods_hosts::on_term() {
+  auto wish = kubernetes::job_wish::stop;
   static_cast<void>(with_own_api([&](kubernetes::api_client& client) {
-    stops =
-        kubernetes::is_to_stop(client, job_, run_volume, client.time().now() + wish_patience).value_or(false);
+    wish = kubernetes::wish_of(client, job_, run_volume, client.time().now() + wish_patience)
+               .value_or(kubernetes::job_wish::go_on);
   }));
-  return !stops;
+  if (wish == kubernetes::job_wish::go_on) return term_wish::hand_over;
+  if (wish != kubernetes::job_wish::suspend) return term_wish::stop;
+  const auto ended = [this] {
+    const std::scoped_lock lock{mutex_};
+    return std::exchange(service_, nullptr);
+  }();
+  return term_wish::suspend;
 }
 
 std::vector<std::string> pods_hosts::held_up_by() const {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "actors/agent/run_board.hpp"
+#include "cli/displayed_run.hpp"
 #include "cli/verb_end.hpp"
 #include "kubernetes/pod_service.hpp"
 
@@ -36,9 +37,10 @@ public:
   void pause();
   /// Set: the job is to end, and why.
   std::optional<kubernetes::pods_end> end() const;
-  /// Whether another pod goes on with the job when this one is asked to end, so that the hosts are
-  /// to wait for it. Asks the API server, for a second at most; where that does not say, they wait.
-  bool is_replaced() const;
+  /// This pod is asked to end: what for. Asks the API server, for a second at most; where that does
+  /// not say, another pod goes on, and the hosts wait for it. While the Job is suspended no pods
+  /// are made any more.
+  term_wish on_term();
   /// What stands in the way of pods, for people. Any thread.
   std::vector<std::string> held_up_by() const;
 

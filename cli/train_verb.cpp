@@ -5,6 +5,7 @@
 #include "cli/json_display.hpp"
 #include "cli/pods_hosts.hpp"
 #include "cli/pods_outcome.hpp"
+#include "cli/pods_suspension.hpp"
 #include "cli/resumed_run.hpp"
 #include "cli/trained_export.hpp"
 #include "cli/verb_end.hpp"
@@ -170,11 +171,13 @@ int train_on_pods(const train_options& options) {
                                  const auto why = pods->end();
                                  return why ? std::optional{why->why} : std::nullopt;
                                },
-                               .is_replaced = [&pods] { return pods->is_replaced(); },
+                               .on_term = [&pods] { return pods->on_term(); },
                                .held_up_by = [&pods] { return pods->held_up_by(); }});
   ended = ended_for(pods->end(), std::move(ended));
   pods.reset(); // none is made any more
   tell_kubernetes(ended, options.kubernetes_job, options.run_dir);
+  if (ended.code == static_cast<int>(job::exit_code::interrupted))
+    end_suspended(options.kubernetes_job, options.run_dir);
   return ended.code;
 }
 

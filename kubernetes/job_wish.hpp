@@ -3,6 +3,7 @@
 
 #include "kubernetes/api_client.hpp"
 
+#include <cstdint>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 
@@ -16,10 +17,15 @@ inline constexpr auto journal_in_etcd = "etcd";
 /// or an etcd has what the next one needs (R40).
 bool run_outlives_pods(const nlohmann::json& job, const std::string& volume);
 
-/// Whether the Job is to stop with its pod: it is suspended, being deleted, or gone; or its run
-/// goes with its pod (run_outlives_pods()). Else another pod goes on with it. Blocks until
-/// `give_up` at most.
-answer<bool> is_to_stop(api_client& client, const std::string& job, const std::string& volume,
-                        time_point give_up);
+enum class job_wish : std::uint8_t {
+  go_on,   ///< another pod goes on with it
+  stop,    ///< it is being deleted, or gone; or its run goes with its pod (run_outlives_pods())
+  wait,    ///< it is suspended, and its run folder goes with its pod: hosts keep what the next one needs
+  suspend, ///< it is suspended, and what it needs is to be where its run folder is (R42)
+};
+
+/// Of a Job whose pods have their run folder in `volume`. Blocks until `give_up` at most.
+answer<job_wish> wish_of(api_client& client, const std::string& job, const std::string& volume,
+                         time_point give_up);
 
 } // namespace dlrun::kubernetes

@@ -282,7 +282,9 @@ protocol::job_ended watch(const launcher_choice& chosen, agent::run_board& board
       wish->end_now();
     }
     if (!wish || std::exchange(stopping, true)) continue;
-    caf::anon_send(agent, protocol::stop_job{protocol::job_outcome::interrupted, wish->reason});
+    protocol::stop_job stop{protocol::job_outcome::interrupted, wish->reason};
+    stop.brings_stores = wish->brings_stores;
+    caf::anon_send(agent, std::move(stop));
   }
 }
 

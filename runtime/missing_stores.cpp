@@ -77,6 +77,21 @@ std::string tell_not_whole(const std::filesystem::path& run_dir, const records::
       resume_command(run_dir));
 }
 
+std::string why_not_here(const std::filesystem::path& run_dir) {
+  const auto record = read_record(run_dir);
+  if (!record) return record.error().message;
+  const auto known = kept_stores(run_dir);
+  if (!known) return known.error().message;
+  const auto run = *record ? (*record)->run() : 0;
+  std::vector<ps_shard_id> missing;
+  for (const auto& [shard, last] : *known) {
+    const auto found = common::look_at_held_store(run_dir, shard, run);
+    const agent::last_stores all{.version = newest_of(last), .timeline = last.timeline};
+    if (!found || found->opener < last.opener || !holds(&*found, all)) missing.push_back(shard);
+  }
+  return missing.empty() ? "" : fmt::format("on hosts alone: {}", tell_stores(missing, *known));
+}
+
 std::string why_not_whole(const std::filesystem::path& run_dir, const dlrun::report& ended) {
   const auto record = read_record(run_dir);
   if (ended.status != run_status::completed || !record || !*record) return "";

@@ -34,6 +34,11 @@ std::string tell_not_whole(const std::filesystem::path& run_dir, const records::
                            const std::vector<ps_shard_id>& missing,
                            const coordinator::store_book::stores& known);
 
+/// Which stores of a run that nobody trains are not in its folder as its journal knew them last:
+/// opened by the newest start that joined, with all that it told of. "" when nothing would be lost
+/// with other hosts (R42); for people.
+std::string why_not_here(const std::filesystem::path& run_dir);
+
 /// As tell_not_whole(), for a run that has ended with this report; "" when the run is not complete,
 /// or nothing is missing.
 std::string why_not_whole(const std::filesystem::path& run_dir, const dlrun::report& ended);

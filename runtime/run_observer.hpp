@@ -20,6 +20,8 @@ struct stop_wish {
   std::function<void()> end_now{};
   /// Then: other hosts are told nothing, since another root takes over what runs there (R35).
   bool leaves_hosts = false;
+  /// The stores of PS shards are wanted in the run folder, since other hosts may go for good (R42).
+  bool brings_stores = false;
 };
 
 /// Receives the progress of a run. Only the thread of run_locally() calls it.

@@ -131,6 +131,7 @@ agent_state::behavior agent_state::make_behavior() {
       [this](const protocol::heartbeat& beat) { return on_heartbeat(beat); },
       [this](const protocol::stop_job& stop) {
         if (arguments_.gathers) return wind_up_.stop(stop.reason);
+        if (stop.brings_stores) wind_up_.bring_all();
         carry_out(core_.on_stop(stop, arguments_.now()));
       },
       [this](const protocol::host_joined& joined, const protocol::host_agent_actor& who) {

@@ -2,6 +2,7 @@
 
 #include "actors/common/held_store.hpp"
 
+#include <algorithm>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <utility>
@@ -50,10 +51,15 @@ void wind_up::on_job_ended(const protocol::job_ended& ended) {
   if (parts_.hosts && ended.outcome == protocol::job_outcome::completed) parts_.hosts->hold_hosts();
 }
 
+void wind_up::bring_all() {
+  brings_all_ = true;
+  if (parts_.hosts) parts_.hosts->hold_hosts();
+}
+
 void wind_up::begin(const protocol::job_ended& ended) {
   ended_ = ended;
   std::vector<store_elsewhere> elsewhere;
-  if (parts_.hosts && ended.outcome == protocol::job_outcome::completed)
+  if (parts_.hosts && (ended.outcome == protocol::job_outcome::completed || brings_all_))
     elsewhere = last_elsewhere(*parts_.hosts, parts_.ps_shards);
   stores_.collect(std::move(elsewhere), [this](const auto& collected) { end_with(collected); });
 }
@@ -108,15 +114,14 @@ void wind_up::stop(const std::string& reason) {
 void wind_up::end_with(std::vector<collected_store> stores) {
   if (is_over_) return;
   for (const auto& event : tell_collected(stores)) parts_.tell(event);
-  for (const auto& one : stores)
-    if (!one.failure.empty()) may_go_ = false;
-  judge();
+  if (ended_.outcome == protocol::job_outcome::completed) judge(stores);
   copy_logs();
 }
 
 /// The run folder decides, whatever was brought: a PS shard that has just been placed anew has an
 /// empty store, and a copy there may have what could not be fetched.
-void wind_up::judge() {
+void wind_up::judge(const std::vector<collected_store>& stores) {
+  if (std::ranges::any_of(stores, [](const auto& one) { return !one.failure.empty(); })) may_go_ = false;
   const auto lacking = parts_.lacking ? parts_.lacking() : std::nullopt;
   if (lacking) may_go_ = lacking->empty();
   if (may_go_) return;

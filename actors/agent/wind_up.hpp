@@ -30,8 +30,9 @@ struct wind_up_parts {
 };
 
 /// Brings the stores of a job that is complete into the run folder, then the logs of its hosts; one
-/// that can be resumed goes on where its stores are. A job whose stores are not all there is not
-/// over for its hosts (R38). Called by its actor `self` only, which outlives this.
+/// that can be resumed goes on where its stores are, unless its hosts may go for good (R42). A
+/// complete job whose stores are not all there is not over for its hosts (R38). Called by its actor
+/// `self` only, which outlives this.
 class wind_up {
 public:
   using pointer = protocol::agent_actor::base*;
@@ -41,6 +42,8 @@ public:
   /// What the coordinator says. The hosts of a job that is complete are needed until its stores are
   /// here.
   void on_job_ended(const protocol::job_ended& ended);
+  /// The job is stopped, and its stores are wanted here too, as far as they can be brought.
+  void bring_all();
   /// Once: nothing runs any more.
   void begin(const protocol::job_ended& ended);
   /// In place of that, at every tick: the job was complete before.
@@ -53,7 +56,7 @@ private:
   void bring(const gathered_stores& found);
   void end_with(std::vector<collected_store> stores);
   void copy_logs();
-  void judge();
+  void judge(const std::vector<collected_store>& stores);
   void finish();
 
   pointer self_;
@@ -63,6 +66,7 @@ private:
   store_gathering gathering_;
   protocol::job_ended ended_{protocol::job_outcome::completed, {}};
   bool may_go_ = true;
+  bool brings_all_ = false;
   bool is_gathered_ = false;
   bool is_over_ = false;
   std::string told_; ///< for whom it waits

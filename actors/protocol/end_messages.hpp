@@ -90,10 +90,11 @@ struct stop_job {
   std::string reason;
   error_code code = error_code::role_lost; ///< as in job_ended
   bool is_without_report = false;          ///< the run folder is not there any more, or another one is
+  bool brings_stores = false;              ///< other hosts may go for good after that (R42)
 
   template <class Inspector>
   friend auto inspect(Inspector& f, stop_job& x) {
-    return f(x.outcome, x.reason, x.code, x.is_without_report);
+    return f(x.outcome, x.reason, x.code, x.is_without_report, x.brings_stores);
   }
 };
 

@@ -105,6 +105,12 @@ TEST(submitted_job, is_read_from_what_the_server_has) {
           R"({"type":"Failed","status":"True"}]})"));
   ASSERT_TRUE(other);
   EXPECT_TRUE(other->is_suspended);
+  EXPECT_EQ(other->suspended_at, "");
+  const auto told =
+      read_job(in_context,
+               R"({"metadata":{"labels":{"app.kubernetes.io/name":"dlrun"},"annotations":{"dlrun/suspended":)"
+               R"("2026-11-29T10:00:00Z","dlrun/suspended-at-step":"17"}},"spec":{"suspend":true}})");
+  EXPECT_EQ(told->suspended_at, ", at step 17 since 2026-11-29T10:00:00Z");
   EXPECT_TRUE(other->outlives_pods);
   EXPECT_TRUE(read_job(in_context, R"({"metadata":{"labels":{"app.kubernetes.io/name":"dlrun"},)"
                                    R"("annotations":{"dlrun/journal":"etcd"}}})")
@@ -164,7 +170,8 @@ TEST(control_pod, is_taken_when_its_container_runs) {
                            R"("CrashLoopBackOff"}}}]})")),
               HasSubstr("x-1 is Running, CrashLoopBackOff"));
   EXPECT_THAT(problem(R"({"items":[]})"), HasSubstr("none is there"));
-  EXPECT_THAT(problem(R"({"items":[]})", {.is_suspended = true}), HasSubstr("suspended"));
+  EXPECT_THAT(problem(R"({"items":[]})", {.is_suspended = true, .suspended_at = ", at step 17"}),
+              HasSubstr("the Job is suspended, at step 17: "));
   EXPECT_THAT(problem(R"({"items":[]})", {.ended = "Complete"}), HasSubstr("over (Complete)"));
   for (const std::string strange : {"", "{}", R"({"items":7})", R"({"items":[7,{"metadata":[]}]})",
                                     R"({"items":[{"metadata":{"name":"--all"},"status":{}}]})"})

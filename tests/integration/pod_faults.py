@@ -33,7 +33,7 @@ MEMORY_MAX = "64Gi"
 OF_CONTAINERS = ("killed", "failed", "oom", "oom_twice", "looping", "role")
 OF_PODS = ("deleted", "evicted", "no_room", "pending", "image")
 OF_NODES = ("drained", "node_gone", "policy")
-OF_CONTROL = ("leader", "control_deleted", "control_node_gone")
+OF_CONTROL = ("leader", "control_deleted", "control_node_gone", "suspended")
 OF_API = ("api_away", "compacted")
 KINDS = (*OF_CONTAINERS, *OF_PODS, *OF_NODES, *OF_CONTROL, *OF_API)  # also the order of those that come at once
 AT_ONCE, IMAGE_LATE, IN_ETCD = 0.25, 0.2, 0.3  # shares of faults, of runs, of those with copies
@@ -307,6 +307,14 @@ class struck_pods(job_on_pods):
             self.nodes.evict(node)
         else:
             self.nodes.replace(node)
+        return lambda: self.control_pod() not in (None, control)
+
+    def suspended(self):
+        """The Job, and released when nothing of the control pod runs any more."""
+        control = wait_until(self.control_pod, "the control pod is there")
+        self.suspend()
+        wait_until(lambda: control.phase != "Running", "the control pod ends")
+        self.suspend(False)
         return lambda: self.control_pod() not in (None, control)
 
     # ---- the API server

@@ -37,7 +37,7 @@ class bears_faults(bench_case):
         self.expect_borne([["drained"], ["node_gone"], ["policy"]], pod_hosts=3)
 
     def test_of_the_control_pod(self):
-        self.expect_borne([["leader"], ["control_deleted"], ["control_node_gone"]], durability={"log": "snapshots"})
+        self.expect_borne([["leader"], ["control_deleted"], ["control_node_gone"], ["suspended"]], durability={"log": "snapshots"})
 
     def test_of_the_control_pod_and_its_folder(self):
         self.expect_borne([["leader"], ["control_deleted"], ["control_node_gone"], ["control_node_gone", "api_away"]], in_etcd=True)

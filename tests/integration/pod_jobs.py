@@ -103,6 +103,15 @@ class job_on_pods:
         wait_until(lambda: len(self.pods_of_hosts()) == self.pod_hosts, "the pods of hosts are there")
         self.hosts_pods = self.pods_of_hosts()
 
+    def suspend(self, wanted=True):
+        """As `kubectl patch`; False: it is released."""
+        self.cluster.objects["Job", NAME]["spec"]["suspend"] = wanted
+        self.cluster.on_job_changed(NAME)
+
+    def annotations(self):
+        """Of the Job."""
+        return self.cluster.objects["Job", NAME]["metadata"].get("annotations", {})
+
     def pods_of_hosts(self):
         """Those that run, or are to, in order of their names."""
         return sorted(self.cluster.pods_of(f"{NAME}-hosts"), key=lambda one: one.name)

@@ -160,14 +160,11 @@ class is_stopped(with_an_etcd):
         spec = self.spec()
         self.start(spec)
         step = self.wait_until_trains()["step"]
-        job = self.cluster.objects["Job", NAME]
-        job["spec"]["suspend"] = True
-        self.cluster.on_job_changed(NAME)
+        self.suspend()
         wait_until(lambda: self.control.exit_codes, "the control pod ends")
         self.assertEqual(self.control.exit_codes, [INTERRUPTED], self.control.said())
         self.assertIn("interrupted by a signal", self.control.said())
-        job["spec"]["suspend"] = False
-        self.cluster.start(NAME)
+        self.suspend(False)
         self.wait_until_trains(beyond=step)
         self.expect_end(spec)
         self.assertEqual(len(self.made_pods()), HOSTS)
@@ -189,6 +186,19 @@ class has_a_claim_too(with_an_etcd):
         del spec["cluster"]["journal"]
         self.expect_complete(spec)
         self.assertEqual(len(self.made_pods()), HOSTS)
+
+
+    def test_in_which_it_waits_while_its_job_is_suspended(self):
+        spec = self.spec()
+        self.start(spec)
+        step = self.wait_until_trains()["step"]
+        self.suspend()
+        wait_until(lambda: self.control.exit_codes, "the control pod ends")
+        wait_until(lambda: not self.pods_told(), "the pods of hosts are deleted")
+        self.suspend(False)
+        self.wait_until_trains(beyond=step)
+        del spec["cluster"]["journal"]
+        self.assertEqual(self.expect_complete(spec)["steps_redone"], 0)
 
 
 class is_begun_again(with_an_etcd):

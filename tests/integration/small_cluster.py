@@ -95,19 +95,38 @@ class cluster:
     # ---- Jobs
 
     def set_condition(self, name, kind):
-        """Of a Job, which is over by it."""
+        """Of a Job: it is over, or suspended."""
         self.objects["Job", name]["status"] = {"conditions": [{"type": kind, "status": "True"}]}
 
     def condition(self, name):
         """"Complete" or "Failed"; None: it is not over."""
+        kind = self.told_condition(name)
+        return None if kind == "Suspended" else kind
+
+    def told_condition(self, name):
         [one] = self.objects["Job", name].get("status", {}).get("conditions") or [None]
         return one and one["type"]
 
     def on_job_changed(self, name):
         """Somebody has patched it."""
-        if self.objects["Job", name]["spec"].get("suspend"):
-            self.end_pods(name)
+        with self.lock:
+            job, was = self.objects["Job", name], self.told_condition(name)
+            if job["spec"].get("suspend") and was is None:
+                self.set_condition(name, "Suspended")
+                self.end_pods(name)
+            elif not job["spec"].get("suspend") and was == "Suspended":
+                job["status"] = {}
+                self.release(name)
         self.look_at_limit(name)
+
+    def release(self, name):
+        """It is suspended no more. A pod of before that has not ended may have to, first."""
+        before = self.pods_of(name)
+        if before and self.objects["Job", name]["spec"].get("podReplacementPolicy") == "Failed":
+            return
+        for one in before:
+            one.is_replaced = True
+        self.start(name)
 
     def look_at_limit(self, name):
         """Of restarts in place, of all its pods that there are: with restartPolicy OnFailure a Job fails when they are as many as its

@@ -14,12 +14,12 @@ using namespace std::chrono_literals;
 
 class job_wish_test : public testing::Test {
 protected:
-  answer<bool> ask(const base::http_answer& told) {
+  answer<job_wish> ask(const base::http_answer& told) {
     api.answer = [told](const base::http_request&) { return told; };
     auto client = api.make_client();
-    return is_to_stop(client, "job", "run", api.in(1s));
+    return wish_of(client, "job", "run", api.in(1s));
   }
-  answer<bool> ask(const json& job) { return ask(base::http_answer{200, job.dump()}); }
+  answer<job_wish> ask(const json& job) { return ask(base::http_answer{200, job.dump()}); }
   /// A Job whose run folder is in a claim.
   static json claimed() {
     return {{"metadata", {{"name", "job"}}},
@@ -35,38 +35,43 @@ protected:
 };
 
 TEST_F(job_wish_test, a_job_goes_on_in_another_pod) {
-  const auto stops = ask(claimed());
-  ASSERT_TRUE(stops.has_value());
-  EXPECT_FALSE(*stops);
+  EXPECT_EQ(ask(claimed()), job_wish::go_on);
   auto goes_on = claimed();
   goes_on["spec"]["suspend"] = false;
-  EXPECT_FALSE(*ask(goes_on));
+  EXPECT_EQ(ask(goes_on), job_wish::go_on);
   EXPECT_THAT(api.asked(), testing::Each("GET /apis/batch/v1/namespaces/team-a/jobs/job"));
 }
 
-TEST_F(job_wish_test, a_job_stops_that_is_suspended_deleted_or_gone) {
+TEST_F(job_wish_test, a_job_is_suspended_whose_run_folder_is_in_a_claim) {
   auto suspended = claimed();
   suspended["spec"]["suspend"] = true;
-  EXPECT_TRUE(*ask(suspended));
+  EXPECT_EQ(ask(suspended), job_wish::suspend);
+  suspended["metadata"]["deletionTimestamp"] = "2026-11-28T10:00:00Z";
+  EXPECT_EQ(ask(suspended), job_wish::stop);
+}
+
+TEST_F(job_wish_test, a_job_stops_that_is_deleted_or_gone) {
   auto deleted = claimed();
   deleted["metadata"]["deletionTimestamp"] = "2026-11-28T10:00:00Z";
-  EXPECT_TRUE(*ask(deleted));
-  EXPECT_TRUE(*ask(refused(404, "jobs.batch \"job\" not found")));
+  EXPECT_EQ(ask(deleted), job_wish::stop);
+  EXPECT_EQ(ask(refused(404, "jobs.batch \"job\" not found")), job_wish::stop);
 }
 
 TEST_F(job_wish_test, a_job_stops_whose_run_goes_with_its_pod) {
   auto in_pod = claimed();
   in_pod["spec"]["template"]["spec"]["volumes"][1] = {{"name", "run"}, {"emptyDir", json::object()}};
-  EXPECT_TRUE(*ask(in_pod));
-  EXPECT_TRUE(*ask(json{{"spec", json::object()}}));
+  EXPECT_EQ(ask(in_pod), job_wish::stop);
+  in_pod["spec"]["suspend"] = true;
+  EXPECT_EQ(ask(in_pod), job_wish::stop);
+  EXPECT_EQ(ask(json{{"spec", json::object()}}), job_wish::stop);
 }
 
-TEST_F(job_wish_test, a_job_goes_on_whose_journal_is_in_an_etcd) {
+TEST_F(job_wish_test, a_job_whose_journal_alone_is_elsewhere_waits_on_its_hosts) {
   json job{{"metadata", {{"name", "job"}, {"annotations", {{journal_annotation, journal_in_etcd}}}}},
            {"spec", json::object()}};
-  EXPECT_FALSE(*ask(job));
+  EXPECT_EQ(ask(job), job_wish::go_on);
   job["spec"]["suspend"] = true;
-  EXPECT_TRUE(*ask(job));
+  EXPECT_EQ(ask(job), job_wish::wait);
 }
 
 TEST_F(job_wish_test, nobody_knows_where_the_server_does_not_say) {

@@ -13,6 +13,7 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::StartsWith;
 
 /// A run of one PS shard that is complete, and had another host.
 class missing_stores_test : public testing::Test {
@@ -97,6 +98,30 @@ TEST_F(missing_stores_test, are_none_of_a_run_that_was_always_on_one_host) {
   lose_store();
   EXPECT_THAT(missing(), IsEmpty());
   EXPECT_EQ(why_not_whole(small.run_dir(), ended), "");
+}
+
+/// Stops a run that has trained.
+class stops_soon final : public training_callback {
+public:
+  void on_progress(const progress& now, training_control& control) override {
+    if (now.measured) control.stop("far enough");
+  }
+};
+
+/// R42.
+TEST_F(missing_stores_test, are_those_that_hold_less_than_the_journal_knows_or_were_opened_before) {
+  const auto run_dir = small.folder.path() / "stopped", older = small.folder.path() / "older";
+  const training_options soon{.run_dir = run_dir, .callbacks = {std::make_shared<stops_soon>()}};
+  EXPECT_EQ(why_not_here(run_dir), "") << "of a run that has not begun there is nothing";
+  EXPECT_TRUE(training::start(small.job({"train.epochs=1000000"}), soon).value().wait());
+  EXPECT_EQ(why_not_here(run_dir), "");
+  std::filesystem::copy(run_dir / "ps_shard-0", older, std::filesystem::copy_options::recursive);
+  EXPECT_TRUE(training::resume(run_dir, {}, soon).value().wait());
+  EXPECT_EQ(why_not_here(run_dir), "");
+  std::filesystem::remove_all(run_dir / "ps_shard-0");
+  EXPECT_THAT(why_not_here(run_dir), StartsWith("on hosts alone: PS shard 0"));
+  std::filesystem::rename(older, run_dir / "ps_shard-0");
+  EXPECT_THAT(why_not_here(run_dir), StartsWith("on hosts alone: PS shard 0"));
 }
 
 TEST_F(missing_stores_test, keep_a_run_from_being_told_as_complete) {
