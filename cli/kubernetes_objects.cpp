@@ -40,6 +40,8 @@ constexpr auto job_uid_field = "metadata.labels['batch.kubernetes.io/controller-
 constexpr int control_grace_s = 60;
 /// Beyond the grace of the job: for what ends behind its workers.
 constexpr int host_grace_s = 15;
+/// Of a Job that Kueue releases when its queue has room, and may suspend again.
+constexpr auto queue_label = "kueue.x-k8s.io/queue-name";
 /// Whether the cluster autoscaler may empty the node of a pod. By itself it does not for those of
 /// hosts, which have a folder and a controller that it does not know.
 constexpr auto autoscaler_annotation = "cluster-autoscaler.kubernetes.io/safe-to-evict";
@@ -315,15 +317,15 @@ object control_job(const pods_wish& of) {
   if (may_overlap(of)) pod["spec"]["tolerations"] = short_tolerations(silent_control_s);
   auto named = metadata(of, of.name);
   if (of.journal) named["annotations"][kubernetes::journal_annotation] = kubernetes::journal_in_etcd;
-  return {{"apiVersion", "batch/v1"},
-          {"kind", "Job"},
-          {"metadata", std::move(named)},
-          {"spec",
-           {{"completions", 1},
-            {"parallelism", 1},
-            {"podReplacementPolicy", may_overlap(of) ? "TerminatingOrFailed" : "Failed"},
-            {"backoffLimit", control_restarts_max},
-            {"template", std::move(pod)}}}};
+  if (!of.queue.empty()) named["labels"][queue_label] = of.queue;
+  object spec{{"completions", 1},
+              {"parallelism", 1},
+              {"podReplacementPolicy", may_overlap(of) ? "TerminatingOrFailed" : "Failed"},
+              {"backoffLimit", control_restarts_max},
+              {"template", std::move(pod)}};
+  if (!of.queue.empty()) spec["suspend"] = true;
+  return {
+      {"apiVersion", "batch/v1"}, {"kind", "Job"}, {"metadata", std::move(named)}, {"spec", std::move(spec)}};
 }
 
 /// Of a pod of a host, to which the control pod adds name, owner and host name.

@@ -48,6 +48,7 @@ struct pods_wish {
   std::string service_account{}; ///< one that is there, for the control pod; "": one is made, with its rights
   std::vector<std::pair<std::string, std::string>> node_labels{}; ///< that a node has to have
   std::string priority_class{};         ///< of all pods; "": that which the cluster gives them
+  std::string queue{};                  ///< of Kueue, which releases the job; "": it begins at once
   std::uint32_t pending_patience_s = 0; ///< until people are told of a pod that does not run; 0: 60
   bool has_copies = false;              ///< of what is on one pod there is as much on another one
   std::chrono::seconds leave_grace{30}; ///< of the job

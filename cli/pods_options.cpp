@@ -131,7 +131,8 @@ result<void> check(pods_options& options) {
                          std::pair{"--secret", &pods.secret},
                          std::pair{"--journal-secret", &pods.journal_secret},
                          std::pair{"--service-account", &pods.service_account},
-                         std::pair{"--priority-class", &pods.priority_class}};
+                         std::pair{"--priority-class", &pods.priority_class},
+                         std::pair{"--queue", &pods.queue}};
   for (const auto& [option, value] : names)
     if (fine) fine = check_name_of(option, *value);
   for (const auto& [option, claim] :
@@ -141,6 +142,11 @@ result<void> check(pods_options& options) {
           refuse(option, *claim,
                  "the control pod mounts --data-claim to read only, so what it writes needs a claim of its "
                  "own: name another");
+  if (fine && !pods.queue.empty() && pods.run_claim.empty())
+    fine =
+        refuse("--queue", pods.queue,
+               "a queue may suspend the job, and what its pods have is then kept in a claim: name one with "
+               "--run-claim");
   if (fine) fine = check_sizes(pods);
   if (fine) fine = add_node_labels(options.node_labels, pods);
   if (fine) fine = check_hosts_min(options);
@@ -226,6 +232,9 @@ void add_options_of_pods(CLI::App& command, pods_options& options) {
   add_claims(command, pods);
   command.add_option("--priority-class", pods.priority_class,
                      "PriorityClass of all pods (default: that of the cluster)");
+  command.add_option(
+      "--queue", pods.queue,
+      "LocalQueue of Kueue, in which the job waits for its release (default: it begins at once)");
   command
       .add_option(
           "--pending-patience", pods.pending_patience_s,

@@ -226,8 +226,10 @@ class kubectl(played_kubectl.played_kubectl):
         answer = super().on_apply(words, given)
         if "--dry-run=server" not in words:
             for kind, name in sorted(small_cluster.read_manifests(given), reverse=True):
-                if kind == "Job":
+                if kind == "Job" and not self.objects[kind, name]["spec"].get("suspend"):
                     self.cluster.start(name)
+                elif kind == "Job":
+                    self.cluster.on_job_changed(name)
         return answer
 
     def on_patch(self, words, given):
@@ -333,6 +335,20 @@ class is_run_through_kubectl(on_pods):
         self.kubectl.on_patch([f"job.batch/{NAME}", '--patch={"spec":{"suspend":false}}'], "")
         self.wait_until_trains(beyond=step)
         self.expect_complete(spec)
+
+
+    def test_in_a_queue_that_releases_it_and_takes_it_back_until_it_is_deleted(self):
+        code, _, complaint = self.call(*self.words_for("submit", self.unhurried_spec(), "--queue", "team"))
+        self.assertEqual(code, COMPLETED, complaint)
+        self.assertEqual(self.cluster.pods, [])
+        self.assertIn("the Job is suspended: ", self.call("status", f"k8s://{NAME}")[2])
+        self.suspend(False)
+        self.wait_until_trains()
+        control = self.control_pod()
+        self.suspend()
+        wait_until(lambda: control.exit_codes and not self.pods_told(), "nothing of it runs")
+        self.assertEqual(self.call("delete", f"k8s://{NAME}")[::2], (COMPLETED, ""))
+        wait_until(lambda: not self.cluster.objects, "nothing is left")
 
 
 class refuses(on_pods):

@@ -64,7 +64,7 @@ class writes_manifests(bench_case):
 class fits_kubernetes(writes_manifests):
     OPTIONS = ((), ("--set", "cluster.journal.etcd.endpoints=https://etcd:2379", "--model-claim", "models"), ("--hosts", "255", "--name", "a" * 53),
                ("--hosts-min", "1"),
-               ("--namespace", "team-a", "--priority-class", "low", "--secret", "our.key", "--data-claim", "data", "--run-claim", "runs", "--hosts", "3", "--hosts-min", "2",
+               ("--namespace", "team-a", "--priority-class", "low", "--secret", "our.key", "--data-claim", "data", "--run-claim", "runs", "--queue", "team", "--hosts", "3", "--hosts-min", "2",
                 "--cpus", "64", "--memory", "512Mi", "--disk", "1Ti", "--node-selector", "kubernetes.io/arch=amd64", "--node-selector", "empty=",
                 "--set", "train.epochs=3"))
 
@@ -361,6 +361,13 @@ class says_what_the_pods_do(writes_manifests):
         for spec in self.pod_specs("--name", "x").values():
             self.assertNotIn("priorityClassName", spec)
 
+    def test_a_job_in_a_queue_is_suspended_until_that_releases_it(self):
+        with_one, without = (self.objects("--name", "x", "--run-claim", "runs", "--secret", "key", *options) for options in (("--queue", "team"), ()))
+        job = with_one["Job", "x"]
+        self.assertEqual(job["metadata"]["labels"].pop("kueue.x-k8s.io/queue-name"), "team")
+        self.assertIs(job["spec"].pop("suspend"), True)
+        self.assertEqual(with_one, without)
+
     def test_a_pod_whose_run_is_in_a_claim_needs_no_room_of_its_node(self):
         specs = self.pod_specs("--name", "x", "--run-claim", "runs")
         self.assertEqual({name: "ephemeral-storage" in spec["containers"][0]["resources"]["requests"] for name, spec in specs.items()},
@@ -420,9 +427,12 @@ class refuses(writes_manifests):
         self.assertIn("namespace: \"7-team\"", self.printed("--namespace", "7-team"))
         for name in ("A", "a.b", "a" * 64, "-a"):
             self.expect_refused("--namespace", name, words=("--namespace", "small letters"))
-        for option in ("--data-claim", "--run-claim", "--model-claim", "--secret", "--journal-secret", "--service-account", "--priority-class"):
+        for option in ("--data-claim", "--run-claim", "--model-claim", "--secret", "--journal-secret", "--service-account", "--priority-class", "--queue"):
             for name in ("A", "a/b", "a_b", "."):
                 self.expect_refused(option, name, words=(option, name))
+
+    def test_a_queue_where_a_suspended_job_would_lose_its_run(self):
+        self.expect_refused("--queue", "team", words=("--queue 'team'", "--run-claim"))
 
     def test_the_name_of_a_job_that_no_object_can_have(self):
         job = small_data.write_spec(self.bench.folder / "named.yaml", self.spec() | {"name": "My_Job"})
