@@ -154,7 +154,12 @@ void coordinator_state::join_agent() {
       },
       [this](const caf::error& why) {
         joining_ = false;
-        if (!has_joined_) quit(fmt::format("the agent does not answer: {}", to_string(why)));
+        if (has_joined_) return;
+        // One that is gone takes this process with it; one that is stopped answers when it goes on.
+        if (why != caf::sec::request_timeout)
+          return quit(fmt::format("the agent does not answer: {}", to_string(why)));
+        context_.log->info("join-unanswered: trying again");
+        join_agent();
       });
 }
 
