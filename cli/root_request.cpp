@@ -39,6 +39,8 @@ result<std::string> ask_root(const std::filesystem::path& run_dir, const std::st
   if (!answer && answer.error().code == error_code::bad_usage)
     if (auto why = why_nobody(run_dir); !why.empty()) return fail(error_code::bad_usage, std::move(why));
   if (answer || answer.error().code != error_code::role_lost) return answer;
+  if (auto deaf = runtime::tell_root_without_socket(run_dir); !deaf.empty())
+    return fail(error_code::role_lost, std::move(deaf));
   return fail(error_code::role_lost,
               fmt::format("{}; '{}' goes on from what is on disk{}", answer.error().message,
                           runtime::resume_command(run_dir),

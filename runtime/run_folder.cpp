@@ -151,6 +151,14 @@ bool holds_current_folder(const std::filesystem::path& path) {
   return !from_there.empty() && *from_there.begin() != "..";
 }
 
+/// "process 12 of host beta"; "" when no root has the folder.
+std::string describe_root(const std::filesystem::path& folder) {
+  const base::unique_fd lock{::open((folder / run_layout::lock).c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
+  if (!lock || !is_locked(folder / run_layout::lock)) return "";
+  const auto root = holder_of(lock.get());
+  return fmt::format("process {} of host {}", root.pid, root.host.empty() ? base::host_name() : root.host);
+}
+
 } // namespace
 
 result<std::filesystem::path> find_run(const std::string& folder) {
@@ -172,14 +180,27 @@ result<std::filesystem::path> find_run(const std::string& folder) {
 bool has_root(const std::filesystem::path& folder) { return is_locked(folder / run_layout::lock); }
 
 std::string tell_unready_root(const std::filesystem::path& folder) {
-  const base::unique_fd lock{::open((folder / run_layout::lock).c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
-  if (!lock || !has_root(folder)) return "";
-  const auto root = holder_of(lock.get());
+  const auto root = describe_root(folder);
+  if (root.empty()) return "";
   return fmt::format(
-      "the run in '{0}' does not answer yet: process {1} of host {2} prepares it; 'dlrun attach {3}' "
-      "waits for it, and SIGTERM to that process ends it",
-      folder.string(), root.pid, root.host.empty() ? base::host_name() : root.host,
-      base::shell_word(folder.string()));
+      "the run in '{}' does not answer yet: {} prepares it; 'dlrun attach {}' waits for it, and "
+      "SIGTERM to that process ends it",
+      folder.string(), root, base::shell_word(folder.string()));
+}
+
+std::string tell_root_without_socket(const std::filesystem::path& folder) {
+  std::error_code ignored;
+  const auto socket = folder / run_layout::control_socket;
+  const base::unique_fd lock{::open((folder / run_layout::lock).c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
+  // Who reads the folder has it locked too, and leaves the number of the root as it was.
+  if (!lock || std::filesystem::exists(socket, ignored) || !lives(holder_of(lock.get()).pid)) return "";
+  const auto root = describe_root(folder);
+  if (root.empty()) return "";
+  return fmt::format(
+      "the run in '{}' goes on in {}, which cannot be asked: '{}' is not there, since somebody "
+      "has removed it, or since the root is in another network namespace; SIGTERM to that "
+      "process ends the run in order",
+      folder.string(), root, socket.string());
 }
 
 std::filesystem::path place_for_run(const std::string& wanted, const spec::JobSpec& spec) {

@@ -21,6 +21,10 @@ bool has_root(const std::filesystem::path& folder);
 /// That a root has the folder and answers nobody yet, with the way out; "" when no root has it.
 std::string tell_unready_root(const std::filesystem::path& folder);
 
+/// That a root of this host has the folder and cannot be asked, since its socket is not there, with
+/// the way out; "" when that is there, or no root has the folder.
+std::string tell_root_without_socket(const std::filesystem::path& folder);
+
 /// The full path of the folder of a run that is to begin: `wanted`, or runs/<name of the job>.
 std::filesystem::path place_for_run(const std::string& wanted, const spec::JobSpec& spec);
 
