@@ -132,9 +132,9 @@ struct carried_dial {
 /// A stream, and what is to be done when its peer is known. It stays where it is: its descriptors
 /// are watched.
 struct carried_stream {
-  carried_stream(tls_stream stream_, std::optional<carried_dial> call_)
-      : stream{std::move(stream_)}
-      , call{std::move(call_)} {}
+  carried_stream(tls_stream carried, std::optional<carried_dial> dialled_by)
+      : stream{std::move(carried)}
+      , call{std::move(dialled_by)} {}
   carried_stream(const carried_stream&) = delete;
   carried_stream& operator=(const carried_stream&) = delete;
 
