@@ -98,10 +98,11 @@ def _(at):
     return at.job(at.spec(), "train.precision=bf16")
 
 
-@case("half precision for numbers of rows", "spec", "train.precision: the model has an embedding", "write tf32")
+@case("half precision for numbers of rows that are computed", "spec", "train.precision: embedding", "1000 rows", "write tf32")
 def _(at):
     spec = at.spec()
-    spec["model"]["layers"] = [{"embedding": {"num_embeddings": 1000, "embedding_dim": 4}}, "flatten", {"linear": {"out_features": 10}}]
+    spec["model"]["layers"] = ["flatten", {"linear": {"out_features": 2}}, {"embedding": {"num_embeddings": 1000, "embedding_dim": 4}},
+                               "flatten", {"linear": {"out_features": 10}}]
     return at.job(spec, "train.precision=bf16", "cluster.device=cuda")
 
 

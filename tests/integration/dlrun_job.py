@@ -113,7 +113,7 @@ class running_job:
         self.start_root(arguments)
 
     def start_root(self, arguments):
-        self.arguments = arguments
+        self.arguments, self.is_touched = arguments, False
         self.folder_before = self.output_file.with_suffix(".before")  # a copy of the run folder, where there is one
         shutil.rmtree(self.folder_before, ignore_errors=True)
         if self.run_dir.exists():
@@ -121,7 +121,6 @@ class running_job:
         self.begin()
 
     def begin(self):
-        self.is_touched = False
         with open(self.output_file, "ab") as output:
             self.root = subprocess.Popen([*self.within, self.program, *self.arguments], stdin=subprocess.DEVNULL, stdout=output,
                                          stderr=subprocess.STDOUT, start_new_session=True)
@@ -132,6 +131,7 @@ class running_job:
         shutil.rmtree(self.run_dir)
         if self.folder_before.exists():
             copy_folder(self.folder_before, self.run_dir)
+        self.is_touched = False
         self.begin()
 
     def resume(self, overrides=(), options=()):

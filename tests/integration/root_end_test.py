@@ -4,7 +4,6 @@ import os
 import signal
 
 from bench_case import bench_case, main
-from dlrun_job import BEGUN_AT_MOST, wait_until
 
 ENDLESS = 100000
 INTERRUPTED = 130
@@ -57,35 +56,6 @@ class root_killed(bench_case):
             job.root.send_signal(signal.SIGTERM)
             self.assertEqual(job.wait_end(), INTERRUPTED)
             job.expect_nothing_left(GONE_WITHIN_S)
-
-
-class root_stopped(bench_case):
-    """SIGSTOP: no process ends for its silence."""
-
-    ASKS_AGAIN = "join-unanswered"
-
-    def is_stopped_before_the_coordinator_joins(self, job):
-        """@returns whether it was in time. The coordinator then asks in vain, and says so after five seconds."""
-        log = job.run_dir / "logs" / "coordinator-0.log"
-        wait_until(log.exists, "the coordinator has begun", poll_s=0.0005)
-        job.root.send_signal(signal.SIGSTOP)
-        wait_until(lambda: any(word in log.read_text() for word in ("joined:", self.ASKS_AGAIN)), "it has an answer, or none",
-                   patience_s=30)
-        return "joined:" not in log.read_text()
-
-    def test_while_the_coordinator_begins(self):
-        spec = self.spec("mlp_dropout", epochs=2)
-        for _ in range(BEGUN_AT_MOST):
-            with self.bench.start(spec) as job:
-                was_in_time = self.is_stopped_before_the_coordinator_joins(job)
-                job.root.send_signal(signal.SIGCONT)
-                report = job.expect_complete()
-            if was_in_time:
-                break
-        else:
-            self.fail("the coordinator had joined each time")
-        self.assertEqual(report["recoveries"], [])
-        self.assertEqual(report["parameters_sha256"], self.undisturbed(spec)["parameters_sha256"])
 
 
 class stop_in_order(bench_case):

@@ -294,6 +294,25 @@ TEST_F(coordinator_test, a_job_that_is_stopped_has_a_report_without_digests) {
   EXPECT_EQ(report()->recoveries[0].cause, "killed by signal 9 (SIGKILL)");
 }
 
+/// As one that is stopped (SIGSTOP) for some seconds.
+TEST_F(coordinator_test, an_agent_that_does_not_answer_is_asked_again) {
+  spawn({"durability.log=off"});
+  using answer = caf::result<protocol::join_reply>;
+  int asked = 0;
+  (*agent)->receive([&](const protocol::join&, const protocol::coordinator_actor&) -> answer {
+    ++asked;
+    return caf::delegated<protocol::join_reply>{}; // nobody answers
+  });
+  (*agent)->receive(
+      [&](const protocol::join&, const protocol::coordinator_actor&) -> answer {
+        ++asked;
+        return protocol::join_reply{true, "", job->process};
+      },
+      caf::after(patience) >> [] {});
+  ASSERT_EQ(asked, 2);
+  EXPECT_GT(await_fence(worker_role({0})).incarnation.value, 0U);
+}
+
 TEST_F(coordinator_test, one_that_its_agent_does_not_want_ends_with_the_reason) {
   start({"durability.log=off"}, {false, "coordinator incarnation 5 exists"});
   std::string why;
