@@ -1,5 +1,6 @@
 #include "runtime/resumption.hpp"
 
+#include "actors/common/held_store.hpp"
 #include "actors/common/history_conversion.hpp"
 #include "actors/common/patience.hpp"
 #include "actors/coordinator/coordinator_journal.hpp"
@@ -171,7 +172,12 @@ result<void> complete_record(const run_folder& folder, const trained_with& past,
   job.run = past.record ? past.record->run() : 0;
   if (job.run != 0) return {};
   auto record = past.record ? *past.record : make_record(job);
-  if (record.run() == 0) record.set_run(base::random_number());
+  // Its stores may know the number of a run whose record is gone.
+  const auto ps_shards = static_cast<std::uint32_t>(job.spec.cluster().ps_shards());
+  if (const auto known = common::run_of_stores(folder.path(), ps_shards); known != 0)
+    record.set_run(known);
+  else if (record.run() == 0)
+    record.set_run(base::random_number());
   job.run = record.run();
   record.mutable_revisions()->Assign(past.revisions.begin(), past.revisions.end());
   return write_record(folder.path(), record);

@@ -14,6 +14,15 @@ result<protocol::held_store> look_at_held_store(const std::filesystem::path& run
                               found->end, found->identity, found->floor};
 }
 
+std::uint64_t run_of_stores(const std::filesystem::path& run_dir, std::uint32_t ps_shards) {
+  const auto files = persistence::default_file_system();
+  for (ps_shard_id shard{0}; shard.value < ps_shards; ++shard.value) {
+    const auto known = persistence::read_identity(*files, store_directory(run_dir, shard).string());
+    if (known && *known && (*known)->run != 0) return (*known)->run;
+  }
+  return 0;
+}
+
 result<void> check_stores_are_of(const std::filesystem::path& run_dir, std::uint32_t ps_shards,
                                  std::uint64_t run) {
   const auto files = persistence::default_file_system();

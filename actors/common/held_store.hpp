@@ -14,6 +14,8 @@ namespace dlrun::common {
 result<protocol::held_store> look_at_held_store(const std::filesystem::path& run_dir, ps_shard_id shard,
                                                 std::uint64_t run);
 
+/// The number of the run that the first of them names that names one; 0: none does.
+std::uint64_t run_of_stores(const std::filesystem::path& run_dir, std::uint32_t ps_shards);
 /// Are the stores in the folder of a run, as far as there are any, of that run? @returns bad_usage,
 /// naming the first that is of another one; errors as persistence::read_identity().
 result<void> check_stores_are_of(const std::filesystem::path& run_dir, std::uint32_t ps_shards,
