@@ -13,7 +13,7 @@ import threading
 import small_data
 from dlrun_job import option, running_job
 
-NAMES = ("alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", *(f"host{number}" for number in range(8, 100)))
+NAMES = ("alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", *(f"host{number}" for number in range(8, 255)))
 NET = "10.78.0"
 CLONE_NEWNET = 0x40000000
 # Before the words of a command, which outlives what ends these: as behind ssh, when a line is cut.
