@@ -348,7 +348,7 @@ result<void> add_gathering(const trained_with& trained, const coordinator::past_
   if (!missing.empty()) made.missing = tell_not_whole(path, *trained.record, missing, past.stores);
   if (!wanted.hosts) return fail(error_code::bad_usage, made.missing);
   wanted.gathers = true;
-  const auto prepared = prepare_resumed(trained, wanted, made);
+  auto prepared = prepare_resumed(trained, wanted, made);
   if (!prepared && missing.empty()) return {}; // the model is here: that is enough
   if (!prepared) return prepared;
   made.is_same_job = true;
