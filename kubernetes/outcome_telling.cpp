@@ -54,12 +54,9 @@ answer<json> end_hosts(api_client& client, const outcome_telling& what, time_poi
   pod_requests pods{client, {.job = what.job}};
   const auto all = wait_for_end(client, pods, std::min(until, give_up - 4 * poll_period), give_up);
   if (!all) return tl::unexpected(all.error());
-  answer<json> ended = json::object();
-  for (const auto& pod : *all)
-    if (!pod.is_going)
-      if (auto gone = pods.remove({pod.name, pod.uid, ""}, give_up); !gone)
-        ended = tl::unexpected(std::move(gone.error()));
-  return ended;
+  if (auto refused = pods.remove_all(*all, give_up); !refused.empty())
+    return tl::unexpected(std::move(refused.back()));
+  return json::object();
 }
 
 /// A control pod that Kubernetes starts once more before it takes its Job for failed makes none.

@@ -153,6 +153,15 @@ answer<void> pod_requests::remove(const delete_pod& what, time_point give_up) {
   return tl::unexpected(done.error());
 }
 
+std::vector<api_refusal> pod_requests::remove_all(const std::vector<pod_record>& pods, time_point give_up) {
+  std::vector<api_refusal> refused;
+  for (const auto& pod : pods)
+    if (!pod.is_going)
+      if (auto gone = remove({pod.name, pod.uid, ""}, give_up); !gone)
+        refused.push_back(std::move(gone.error()));
+  return refused;
+}
+
 answer<void> pod_requests::guard(const std::string& budget, std::uint32_t stay, time_point give_up) {
   const json patch{{"spec", {{"minAvailable", stay}}}};
   const auto done = client_.ask({.verb = "patch",

@@ -43,10 +43,8 @@ std::vector<std::string> tell_suspension(api_client& client, const suspension& w
   pod_requests pods{client, {.job = what.job}};
   const auto all = pods.list(give_up);
   if (!all) undone.push_back(all.error().message);
-  for (const auto& pod : all.value_or(std::vector<pod_record>{}))
-    if (!pod.is_going)
-      if (auto gone = pods.remove({pod.name, pod.uid, ""}, give_up); !gone)
-        undone.push_back(std::move(gone.error().message));
+  if (all)
+    for (auto& refused : pods.remove_all(*all, give_up)) undone.push_back(std::move(refused.message));
   return undone;
 }
 

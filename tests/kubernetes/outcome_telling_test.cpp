@@ -20,9 +20,6 @@ constexpr auto telling_max = 10s;
 constexpr auto patch_job_line = "PATCH /apis/batch/v1/namespaces/team-a/jobs/job?fieldManager=dlrun";
 constexpr auto make_event_line = "POST /api/v1/namespaces/team-a/events?fieldManager=dlrun";
 constexpr auto no_hosts_line = "PATCH /api/v1/namespaces/team-a/configmaps/job-pods?fieldManager=dlrun";
-constexpr auto list_line =
-    "GET /api/v1/namespaces/team-a/pods?labelSelector=app.kubernetes.io%2Fname%3Ddlrun%2C"
-    "app.kubernetes.io%2Finstance%3Djob%2Capp.kubernetes.io%2Fcomponent%3Dhost&limit=500";
 constexpr auto delete_first_line = "DELETE /api/v1/namespaces/team-a/pods/job-hosts-0-1";
 constexpr auto delete_second_line = "DELETE /api/v1/namespaces/team-a/pods/job-hosts-1-3";
 
@@ -50,7 +47,7 @@ protected:
     api.answer = [this](const base::http_request& asked) {
       const auto line = line_of(asked);
       if (refusals.contains(line)) return refusals.at(line);
-      if (line == list_line) return two_pods(api.now >= hosts_end ? "Succeeded" : "Running");
+      if (line == list_hosts_line) return two_pods(api.now >= hosts_end ? "Succeeded" : "Running");
       return base::http_answer{200, json{{"metadata", {{"name", "job"}, {"uid", "17"}}}}.dump()};
     };
   }
@@ -72,7 +69,7 @@ protected:
 
 TEST_F(outcome_telling_test, tells_the_job_first_then_an_event_and_deletes_pods_that_have_ended) {
   EXPECT_THAT(tell(), IsEmpty());
-  EXPECT_THAT(api.asked(), ElementsAre(patch_job_line, make_event_line, no_hosts_line, list_line,
+  EXPECT_THAT(api.asked(), ElementsAre(patch_job_line, make_event_line, no_hosts_line, list_hosts_line,
                                        delete_first_line, delete_second_line));
   EXPECT_EQ(json::parse(api.requests[0].body)["spec"]["backoffLimit"], 0);
   EXPECT_EQ(json::parse(api.requests[1].body)["involvedObject"]["uid"], "17");
@@ -99,7 +96,7 @@ TEST_F(outcome_telling_test, deletes_hosts_that_nobody_tells) {
   api.requests.clear();
   const auto again = api.now;
   EXPECT_THAT(tell(2, 0s), IsEmpty());
-  EXPECT_THAT(api.asked(), ElementsAre(patch_job_line, make_event_line, no_hosts_line, list_line,
+  EXPECT_THAT(api.asked(), ElementsAre(patch_job_line, make_event_line, no_hosts_line, list_hosts_line,
                                        delete_first_line, delete_second_line));
   EXPECT_EQ(api.now, again) << "nobody has told them";
 }

@@ -19,9 +19,6 @@ using namespace std::chrono_literals;
 
 constexpr auto look_at_job = "GET /apis/batch/v1/namespaces/team-a/jobs/job";
 constexpr auto annotate_job = "PATCH /apis/batch/v1/namespaces/team-a/jobs/job?fieldManager=dlrun";
-constexpr auto list_pods_of_hosts =
-    "GET /api/v1/namespaces/team-a/pods?labelSelector=app.kubernetes.io%2Fname%3Ddlrun%2C"
-    "app.kubernetes.io%2Finstance%3Djob%2Capp.kubernetes.io%2Fcomponent%3Dhost&limit=500";
 constexpr auto delete_first = "DELETE /api/v1/namespaces/team-a/pods/job-hosts-0-1";
 constexpr auto delete_second = "DELETE /api/v1/namespaces/team-a/pods/job-hosts-1-1";
 
@@ -40,7 +37,7 @@ protected:
     api.answer = [this](const base::http_request& asked) {
       const auto line = line_of(asked);
       if (refusals.contains(line)) return refusals.at(line);
-      if (line == list_pods_of_hosts)
+      if (line == list_hosts_line)
         return base::http_answer{200, json{{"metadata", {{"resourceVersion", "9"}}},
                                            {"items", {pod_of_host("0"), pod_of_host("1")}}}
                                           .dump()};
@@ -76,7 +73,7 @@ protected:
 TEST_F(suspension_telling_test, tells_how_far_the_run_is_and_deletes_the_pods) {
   EXPECT_THAT(tell(), IsEmpty());
   EXPECT_THAT(api.asked(),
-              ElementsAre(look_at_job, annotate_job, list_pods_of_hosts, delete_first, delete_second));
+              ElementsAre(look_at_job, annotate_job, list_hosts_line, delete_first, delete_second));
   EXPECT_EQ(
       json::parse(api.requests[1].body),
       json::parse(
