@@ -160,7 +160,7 @@ caf::result<protocol::join_reply> agent_state::on_join(const protocol::join& joi
   coordinator_ = coordinator;
   coordinator_at_ = join;
   if (arguments_.hosts) self_->monitor(coordinator_);
-  carry_out(core_.on_coordinator_joined(arguments_.now()));
+  carry_out(core_.on_coordinator_joined(join.at.process, arguments_.now()));
   return protocol::join_reply{true, {}, arguments_.job->process};
 }
 

@@ -217,10 +217,12 @@ agent_actions agent_core::on_start_over(const protocol::start_over& which) {
   return out;
 }
 
-agent_actions agent_core::on_coordinator_joined(time_point now) {
+agent_actions agent_core::on_coordinator_joined(std::uint64_t process, time_point now) {
   agent_actions out;
   orders_.forget_coordinator();
-  book_.roles().coordinator().has_joined = true;
+  auto& coordinator = book_.roles().coordinator();
+  coordinator.has_joined = true;
+  joined_ = {coordinator.current->incarnation, process};
   for (auto& exited : exits_.for_new_coordinator(now)) out.push_back(to_coordinator{std::move(exited)});
   const auto& roles = book_.roles();
   for (const auto& [id, role] : roles.all())
@@ -407,19 +409,22 @@ agent_actions agent_core::on_heartbeat(const protocol::heartbeat& beat, time_poi
   return out;
 }
 
-/// R41: roles follow no coordinator that is older than one that they have heard of. There is such a
-/// one when its journal was older, and this root began with that.
-void agent_core::outdo(incarnation followed, agent_actions& out) {
+/// R41: roles follow no coordinator that is older than one that they have heard of, or has its
+/// number. There is such a one when its journal was older, and this root began with that.
+void agent_core::outdo(const protocol::known_coordinator& followed, agent_actions& out) {
   auto& coordinator = book_.roles().coordinator();
-  if (!coordinator.current || followed <= coordinator.current->incarnation || end_.is_stopping() ||
-      coordinator.is_asked(protocol::stop_how::kill) ||
+  if (!coordinator.current || end_.is_stopping() || coordinator.is_asked(protocol::stop_how::kill) ||
       is_planted(config_.bug, protocol::planted_bug::trust_older))
     return;
-  coordinator.fences.go_beyond(followed);
+  const auto number = coordinator.current->incarnation;
+  const bool has_its_number =
+      followed.incarnation == number && joined_.incarnation == number && followed != joined_;
+  if (followed.incarnation <= number && !has_its_number) return;
+  coordinator.fences.go_beyond(followed.incarnation);
   coordinator.leave_for(protocol::stop_how::kill,
                         fmt::format("roles know incarnation {}, of which its journal does not know: "
                                     "older data is in its place",
-                                    followed));
+                                    followed.incarnation));
   out.push_back(stop_role{coordinator.name, *coordinator.current, protocol::stop_how::kill});
 }
 

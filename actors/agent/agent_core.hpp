@@ -94,7 +94,8 @@ public:
   agent_actions start(protocol::time_point now, const std::vector<protocol::running_start>& running = {});
   /// The coordinator is up: the next roles may start. One that was started again, or lost its
   /// connection, is told what runs, and what ended while there was none.
-  agent_actions on_coordinator_joined(protocol::time_point now);
+  /// @param process its own: endpoint::process
+  agent_actions on_coordinator_joined(std::uint64_t process, protocol::time_point now);
   agent_actions on_grant(const protocol::grant& grant, protocol::time_point now);
   /// It runs all the same if an earlier root gave its host up: it is killed, and started again.
   agent_actions on_start_over(const protocol::start_over& which);
@@ -130,7 +131,7 @@ private:
   supervision::child_exit tell_end(managed_role& role, const protocol::fence& self, const role_end& how,
                                    bool left, protocol::time_point now, agent_actions& out);
   void follow(const supervision::actions& actions, protocol::time_point now, agent_actions& out);
-  void outdo(dlrun::incarnation followed, agent_actions& out);
+  void outdo(const protocol::known_coordinator& followed, agent_actions& out);
   void stop(const supervision::stop_child& order, protocol::time_point now, agent_actions& out);
   void begin_end(const protocol::job_ended& how, protocol::time_point now, agent_actions& out);
   void shut_down(protocol::time_point now, agent_actions& out);
@@ -143,7 +144,8 @@ private:
   scale_orders orders_;
   found_roles found_; ///< workers that the specification does not know of, until the coordinator does
   job_end end_;
-  bool may_coordinator_stop_ = true; ///< false: its turn has come, and it writes the report
+  protocol::known_coordinator joined_; ///< the last one
+  bool may_coordinator_stop_ = true;   ///< false: its turn has come, and it writes the report
   grant_wait grant_wait_;
   journal_wait journal_wait_;
 };

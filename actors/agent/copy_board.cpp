@@ -62,6 +62,8 @@ std::optional<kept_copy> copy_board::find(const role_name& keeper, const managed
 
 copy_facts copy_board::facts_for(const role_name& role, const managed_roles& roles) const {
   copy_facts facts;
+  const auto* starts = roles.find(role);
+  facts.moves = starts != nullptr && starts->has_moved;
   if (role.kind == role_kind::ps_shard)
     for (const auto& keeper : keepers_of({role.index}, roles))
       if (const auto copy = find(keeper, roles); copy && copy->is_whole) facts.whole.push_back(keeper);

@@ -47,7 +47,8 @@ result<void> drain_desk::keep(const std::string& host, drain_stage stage) {
 }
 
 void drain_desk::tick(protocol::time_point now) {
-  if (drains_.is_idle() || agent_.is_ending()) return;
+  if (agent_.is_ending() || (drains_.is_idle() && now < next_look_)) return;
+  next_look_ = now + look_period;
   const auto roles = agent_.roles();
   const auto steps = drains_.next(look(roles), now);
   for (const auto& [host, stage] : steps.changes) {

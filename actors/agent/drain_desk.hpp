@@ -50,6 +50,9 @@ public:
   const std::map<std::string, drain_view>& all() const { return drains_.all(); }
 
 private:
+  /// While nothing is under way.
+  static constexpr auto look_period = std::chrono::seconds(1);
+
   /// Of what is there now. @param roles outlive it
   drain_sight look(const std::vector<role_view>& roles) const;
   /// Where it cannot be kept all stays as it was.
@@ -62,6 +65,7 @@ private:
   std::shared_ptr<routed_launcher> hosts_;
   kept_drains kept_;
   host_drains drains_;
+  protocol::time_point next_look_{};
   role_manager agent_;
 };
 

@@ -1,5 +1,6 @@
 #include "actors/agent/host_drains.hpp"
 
+#include "actors/agent/crowding.hpp"
 #include "actors/agent/host_events.hpp"
 
 #include <algorithm>
@@ -18,9 +19,6 @@ using protocol::role_kind;
 using protocol::role_name;
 using protocol::stop_how;
 using protocol::time_point;
-
-/// A start of it is in hand.
-bool runs(const role_view& role) { return role.incarnation != dlrun::incarnation{}; }
 
 /// A worker that has joined and stays.
 bool computes(const role_view& role) {
@@ -48,9 +46,6 @@ std::vector<role_name> keepers_of(ps_shard_id shard, const drain_sight& seen) {
     if (protocol::keeps_copy_of(one.role, shard)) all.push_back(one.role);
   return all;
 }
-
-/// The copy of that PS shard holds all that was committed.
-bool is_whole(const role_view& keeper) { return runs(keeper) && keeper.state == "whole"; }
 
 std::vector<std::string> ps_shards_on(const std::string& host, const drain_sight& seen) {
   std::vector<std::string> all;
@@ -216,7 +211,8 @@ protocol::job_event kept_event(const std::string& host, drain_stage stage) {
 
 host_drains::host_drains(std::string root, const std::map<std::string, drain_stage>& kept, planted_bug bug)
     : root_{std::move(root)}
-    , bug_{bug} {
+    , bug_{bug}
+    , spread_{bug} {
   if (is_planted(bug_, planted_bug::forget_drain)) return;
   for (const auto& [host, stage] : kept) {
     hosts_[host] = {.stage = stage};
@@ -358,6 +354,24 @@ void host_drains::look_at(const std::string& host, drain_view& view, const drain
   out.events.push_back(stage_event(host, view));
 }
 
+/// It gets no further, though it was asked to end long ago.
+bool host_drains::is_stuck(const role_view& one, time_point now) const {
+  if (!is_going(one)) return false;
+  const auto& asked = asked_.at(one.role);
+  return asked.progress == one.progress && now - asked.since >= move_patience;
+}
+
+/// R44. One that does not get away is not killed, since nobody needs it elsewhere.
+void host_drains::look_at_crowd(const drain_sight& seen, time_point now, drain_steps& out) {
+  const bool drains = std::ranges::any_of(
+      hosts_, [](const auto& entry) { return entry.second.stage == drain_stage::draining; });
+  const auto crowded = spread_.next(seen.roles, seen.places, !drains && !seen.is_ending, now);
+  if (!crowded) return;
+  const auto& view = *find(seen, crowded->role);
+  if (is_stuck(view, now)) return spread_.rest(now);
+  ask(view, {crowded->role, stop_how::leave, crowded->why}, now, out);
+}
+
 drain_steps host_drains::next(const drain_sight& seen, time_point now) {
   drain_steps out;
   for (auto& [role, asked] : asked_) asked.is_to_go = false;
@@ -365,6 +379,7 @@ drain_steps host_drains::next(const drain_sight& seen, time_point now) {
     if (const auto found = hosts_.find(host); found != hosts_.end())
       out.events.push_back(kept_event(host, found->second.stage));
   for (auto& [host, view] : hosts_) look_at(host, view, seen, now, out);
+  look_at_crowd(seen, now, out);
   let_stay(seen, out);
   return out;
 }

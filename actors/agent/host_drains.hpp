@@ -1,6 +1,7 @@
 /// Hosts that are to be emptied, and what of each goes next (rule R37).
 #pragma once
 
+#include "actors/agent/crowding.hpp"
 #include "actors/agent/drain_stage.hpp"
 #include "actors/agent/host_roster.hpp"
 #include "actors/agent/placement.hpp"
@@ -60,7 +61,8 @@ struct drain_view {
 /// that have one. A host is drained when nothing runs there and all copies, but for those that wait
 /// for a host, are whole elsewhere. When a PS shard has to start there again, since no other host
 /// has a store of it, it is being drained again. A root that comes back begins with the hosts and
-/// stages of the one before.
+/// stages of the one before. While nothing is being drained, PS shards are spread over the hosts,
+/// in the same way (R44).
 class host_drains {
 public:
   /// Before a role that was asked to end is killed; a worker has all the time that it needs.
@@ -104,10 +106,13 @@ private:
   void let_stay(const drain_sight& seen, drain_steps& out);
   bool is_going(const role_view& one) const;
   const role_view* not_whole(const drain_sight& seen, const role_view* but) const;
+  bool is_stuck(const role_view& one, protocol::time_point now) const;
+  void look_at_crowd(const drain_sight& seen, protocol::time_point now, drain_steps& out);
 
   std::string root_;
   protocol::planted_bug bug_;
   std::map<std::string, drain_view> hosts_;
+  shard_spread spread_;
   std::vector<std::string> untold_;                 ///< of those, what was kept
   std::map<protocol::role_name, asked_role> asked_; ///< to end: the newest start of each role
 };

@@ -107,7 +107,7 @@ const std::string* hosted_roles::host_to_wait_for(const role_name& role) const {
   const bool is_lost = before == nullptr || !placement_.has_host(before->host);
   if (const auto* keeper = starts_.unheard_copy({role.index}); is_lost && keeper != nullptr)
     return &placement_.find(*keeper)->host;
-  const auto* host = before != nullptr ? &before->host : placement_.find_store_anywhere({role.index});
+  const auto* host = before != nullptr ? &before->host : placement_.find_store({role.index}, false);
   const bool is_away = host != nullptr && !placement_.has_host(*host) && roster_.is_expected(*host);
   return is_away ? host : nullptr;
 }
@@ -117,6 +117,7 @@ hosted_actions hosted_roles::start(const role_name& role, const fence& self, tim
   hosted_actions out;
   hosted_start one{.self = self, .waits_until = now + config_.store_patience};
   one.is_given_up = copies.is_given_up;
+  one.moves = copies.moves;
   if (placement_.best_copy({role.index}, copies.whole) != nullptr) one.whole = copies.whole;
   if (!placement_.can_put(role)) {
     wait_unprotected(role, self, placement_, out);
@@ -136,7 +137,7 @@ void hosted_roles::settle(const role_name& role, hosted_start one, time_point no
   const auto was = before == nullptr ? std::string{} : before->host;
   tell_missing_store(role, one.self, config_, placement_, out);
   const auto& chosen = one.whole.empty() ? placement_.put(role, one.is_given_up)
-                                         : placement_.put_on_copy({role.index}, one.whole);
+                                         : placement_.put_on_copy({role.index}, one.whole, one.moves);
   if (chosen.host != was) out.push_back(host_events::placed(role, one.self, chosen));
   if (chosen.host == config_.root) {
     starts_.erase({role, one.self.incarnation});

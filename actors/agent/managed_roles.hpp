@@ -29,6 +29,7 @@ struct managed_role {
   std::optional<protocol::stop_how> vacates{}; ///< how it was asked to end, for the next start of it
   std::string why_vacates{};
   bool is_to_move = false;     ///< a PS shard: it is told so with each answer, and ends by itself (R37)
+  bool has_moved = false;      ///< a PS shard: the start before was to move
   bool dismissed = false;      ///< a worker that is not wanted any more
   bool is_hopeless = false;    ///< another start would fail as the last one did
   bool restart_untold = false; ///< it ended, and nobody was told of its next start yet
@@ -36,7 +37,8 @@ struct managed_role {
 
   /// Nothing was asked of the start in hand yet.
   void begin_anew() {
-    stopping = leaving = is_to_move = false;
+    has_moved = std::exchange(is_to_move, false);
+    stopping = leaving = false;
     vacates.reset();
   }
   /// It ends already, or was asked to make way as strongly.

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <dlrun/check.hpp>
 #include <fmt/format.h>
+#include <optional>
+#include <ranges>
 #include <tuple>
 #include <utility>
 
@@ -14,9 +16,6 @@ using protocol::role_name;
 namespace {
 
 constexpr auto no_other_host = "no other host is open, and this one has no cores for the job";
-
-/// Of a host with so many: the root's may have none.
-bool is_spared(std::uint32_t cpus) { return cpus == 0; }
 
 /// That a role keeps busy.
 std::uint32_t threads_of(const role_name& role, std::uint32_t threads_per_worker) {
@@ -61,13 +60,13 @@ void placement::set_stores(const std::string& name, const std::vector<protocol::
   std::erase_if(places_, [&](const auto& entry) {
     const auto& [role, where] = entry;
     return role.kind == role_kind::ps_shard && where.host == name &&
-           stores_.find(name, {role.index}) == nullptr && find_store_anywhere({role.index}) != nullptr;
+           stores_.find(name, {role.index}) == nullptr && find_store({role.index}, false) != nullptr;
   });
 }
 
-const std::string* placement::find_store(ps_shard_id shard, bool is_in_reach) const {
+const std::string* placement::find_store(ps_shard_id shard, bool is_there) const {
   return stores_.best(shard, [&](const std::string& host) -> std::optional<int> {
-    if (is_in_reach && !has_host(host)) return std::nullopt;
+    if (is_there && !has_host(host)) return std::nullopt;
     return (closed_.contains(host) ? 0 : 2) + (host == root_ ? 0 : 1);
   });
 }
@@ -89,7 +88,7 @@ const place& placement::put(const role_name& role, bool elsewhere) {
   const bool is_drained = is_there && !is_open(before->host) && role.kind != role_kind::ps_shard;
   const bool moves = elsewhere || (coordinator_moves_ && role.kind == role_kind::coordinator);
   const bool yields = role.kind == role_kind::keeper && is_in_the_way(role, *this);
-  const bool is_too_much = is_there && role.kind == role_kind::worker && is_spared(hosts_.at(before->host));
+  const bool is_too_much = is_there && role.kind == role_kind::worker && is_spared(before->host);
   if (is_there && !moves && !yields && !is_drained && !is_too_much) return *before;
   auto chosen = choose(role, elsewhere);
   if ((is_drained || is_too_much) && chosen.host == before->host) return *before;
@@ -101,9 +100,11 @@ const place& placement::put(const role_name& role, bool elsewhere) {
   return places_[role] = std::move(chosen);
 }
 
-/// Of a role whose host is closed, or away.
+/// Of a role whose host is closed, or away; or of a PS shard that is crowded there.
 std::string placement::why_moved(const place& before) const {
   if (!has_host(before.host)) return fmt::format("; {} {}", before.host, gone_.at(before.host));
+  if (is_spared(before.host)) return fmt::format("; {} has no cores for the job", before.host);
+  if (is_open(before.host)) return fmt::format("; {} has too many", before.host);
   const bool is_drained = closed_.at(before.host).contains(closure::drained);
   return fmt::format("; {} is {}", before.host, is_drained ? "drained" : "avoided");
 }
@@ -124,7 +125,7 @@ const role_name* placement::best_copy(ps_shard_id shard, const std::vector<role_
   return best;
 }
 
-const place& placement::put_on_copy(ps_shard_id shard, const std::vector<role_name>& whole) {
+const place& placement::put_on_copy(ps_shard_id shard, const std::vector<role_name>& whole, bool moves) {
   auto copies = whole;
   if (is_planted(bug_, protocol::planted_bug::promote_any))
     for (const auto& [role, where] : places_)
@@ -135,7 +136,8 @@ const place& placement::put_on_copy(ps_shard_id shard, const std::vector<role_na
   const auto* before = find(role);
   const auto copy_is_on = host_of(*keeper);
   const bool is_there = before != nullptr && has_host(before->host);
-  if (is_there && (is_open(before->host) || !is_open(copy_is_on))) return *before;
+  const bool is_left = is_there && (moves || !is_open(before->host)) && is_open(copy_is_on);
+  if (is_there && !is_left) return *before;
   if (const auto* copy = stores_.find(copy_is_on, shard); is_there && copy != nullptr)
     note_copy(before->host, protocol::held_store{*copy}); // what it leaves has all that the copy has
   place chosen{copy_is_on, "its store is there, a whole copy"};
@@ -169,7 +171,7 @@ place placement::choose_for_coordinator(const role_name& role) const {
   const auto* before = find(role);
   std::optional<std::tuple<bool, std::uint32_t, bool, std::uint32_t>> best;
   place chosen;
-  for (const auto& [host, cpus] : hosts_) {
+  for (const auto& host : hosts_ | std::views::keys) {
     if (!is_open(host)) continue;
     const auto there = load_of(host, role);
     const bool ended_there = before != nullptr && before->host == host;
@@ -188,16 +190,16 @@ place placement::choose_for_shard(const role_name& role) const {
   if (const auto* holder = find_store({role.index})) return {*holder, "its store is there"};
   std::optional<std::tuple<bool, std::uint32_t, bool, bool, std::uint32_t>> best;
   place chosen;
-  for (const auto& [host, cpus] : hosts_) {
+  for (const auto& host : hosts_ | std::views::keys) {
     if (!is_open(host)) continue;
     const auto there = load_of(host, role);
-    const std::tuple cost{is_spared(cpus), there.ps_shards, there.coordinator, host != root_, there.threads};
+    const std::tuple cost{is_spared(host), there.ps_shards, there.coordinator, host != root_, there.threads};
     if (best && cost >= *best) continue;
     best = cost;
     const auto others = there.ps_shards == 0
                             ? std::string{"no PS shard is there"}
                             : fmt::format("{} PS shards are there, nowhere fewer", there.ps_shards);
-    chosen = {host, is_spared(cpus) ? no_other_host
+    chosen = {host, is_spared(host) ? no_other_host
                     : host == root_ ? others + ", and the job ends with that host anyway"
                                     : others};
   }
@@ -233,12 +235,12 @@ place placement::choose_for_keeper(const role_name& role, bool elsewhere) const 
   const bool may_stay = !has_open_host_for_copy(role); // though that is closed
   std::optional<std::tuple<bool, bool, bool, std::uint32_t, bool>> best;
   place chosen;
-  for (const auto& [host, cpus] : hosts_) {
+  for (const auto& host : hosts_ | std::views::keys) {
     const bool stays = may_stay && host == host_of(role);
     if (!is_free_for(host, role) || (!is_open(host) && !stays)) continue;
     const auto there = load_of(host, role);
     const bool has_none = stores_.find(host, shard) == nullptr;
-    const std::tuple cost{host == before, is_spared(cpus), has_none, there.ps_shards + there.keepers,
+    const std::tuple cost{host == before, is_spared(host), has_none, there.ps_shards + there.keepers,
                           host == root_};
     if (best && cost >= *best) continue;
     best = cost;
@@ -261,7 +263,7 @@ place placement::choose_for_worker(const role_name& role) const {
     const std::pair<std::uint64_t, std::uint64_t> cost{busy + threads_of(role, threads_per_worker_), cpus};
     if (best && cost.first * best->second >= best->first * cost.second) continue;
     best = cost;
-    chosen = {host, is_spared(cpus) ? no_other_host
+    chosen = {host, is_spared(host) ? no_other_host
                                     : fmt::format("{} threads on {} cores with it, nowhere fewer a core",
                                                   cost.first, cost.second)};
   }

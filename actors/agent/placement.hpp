@@ -39,10 +39,10 @@ enum class closure : std::uint8_t {
 /// store of that PS shard, else the one with the fewest stores. A worker goes where the fewest
 /// threads of roles share a core. A host that is closed takes only what has its store there and has
 /// it nowhere else (R37): a PS shard without a whole copy on a host that is open, a keeper for
-/// which there is no such host, unless copies may wait for one.
-/// Another role that starts again goes where it was, if that host is there: a PS shard's store is
-/// there. What never happens: a role that runs is moved. Of hosts that are as good the first by
-/// name is taken, so that the same hosts get the same roles, whichever was there first.
+/// which there is no such host, unless copies may wait for one. Another role that starts again goes
+/// where it was, if that host is there: a PS shard's store is there, unless it is a PS shard that
+/// is crowded and has a whole copy elsewhere (R44). Of hosts that are as good the first by name is
+/// taken, so that the same hosts get the same roles, whichever was there first.
 class placement {
 public:
   /// @param threads_per_worker threads that a worker keeps busy; a PS shard keeps one busy.
@@ -61,6 +61,8 @@ public:
   bool has_host(const std::string& name) const { return hosts_.contains(name); }
   /// Roles that start are to be elsewhere, for one reason or more. It may be there or not.
   void set_closed(const std::string& name, bool is_closed, closure why = closure::drained);
+  /// It has no cores for the job.
+  bool is_spared(const std::string& name) const { return has_host(name) && hosts_.at(name) == 0; }
   /// There, and not closed.
   bool is_open(const std::string& name) const { return has_host(name) && !closed_.contains(name); }
   /// That keeper may be there: neither its PS shard nor another copy of the store is.
@@ -72,11 +74,9 @@ public:
   /// What it told of when it began; in place of what it told before. A PS shard whose
   /// store there is gone has no place any more if another host has told of one.
   void set_stores(const std::string& name, const std::vector<protocol::held_store>& stores);
-  /// The host with the best store of this PS shard, of those that are there; null when none has
-  /// any.
-  const std::string* find_store(ps_shard_id shard, bool is_in_reach = true) const;
-  /// The same of all hosts that ever told of one, also those that are away.
-  const std::string* find_store_anywhere(ps_shard_id shard) const { return find_store(shard, false); }
+  /// The host with the best store of this PS shard, of those that are there, or of all that ever
+  /// told of one; null when none has any.
+  const std::string* find_store(ps_shard_id shard, bool is_there = true) const;
   /// Those of hosts that are away too.
   const known_stores& stores() const { return stores_; }
   /// What a copy on that host holds now, in place of what the host told of.
@@ -95,8 +95,10 @@ public:
                                        const std::vector<protocol::role_name>& whole) const;
   /// The same as put() of a PS shard, where these keepers have all that it had (R25); the host of
   /// one of them is there. It stays where it was if that host is there, unless that is closed and
-  /// the keeper's is open. What it leaves behind counts for as much as the copy.
-  const place& put_on_copy(ps_shard_id shard, const std::vector<protocol::role_name>& whole);
+  /// the keeper's is open, or it `moves` and the keeper's is open (R44). What it leaves behind
+  /// counts for as much as the copy.
+  const place& put_on_copy(ps_shard_id shard, const std::vector<protocol::role_name>& whole,
+                           bool moves = false);
   /// It runs there.
   void keep(const protocol::role_name& role, const std::string& host, std::string reason) {
     places_[role] = {host, std::move(reason)};

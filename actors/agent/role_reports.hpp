@@ -26,6 +26,12 @@ struct role_view {
   std::optional<protocol::copy_word> copy{};
 };
 
+/// A start of it is in hand.
+inline bool runs(const role_view& role) { return role.incarnation != dlrun::incarnation{}; }
+
+/// The copy of a PS shard that this keeper has holds all that was committed.
+inline bool is_whole(const role_view& keeper) { return runs(keeper) && keeper.state == "whole"; }
+
 /// Pure: the newest word of each role, for `dlrun status`, the display and who watches them.
 class role_reports {
 public:

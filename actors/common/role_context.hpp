@@ -35,6 +35,10 @@ struct basic_role_context {
   protocol::opened_store opened{};           ///< a PS shard's, once it has one (protocol::join)
   std::shared_ptr<ps_shard_memory> memory{}; ///< a PS shard's, in a process of its own; else null
 
+  protocol::known_coordinator known_coordinator() const {
+    return {coordinator_incarnation, coordinator ? coordinator->process : 0};
+  }
+
   /// The same for a role that knows less of the job.
   template <class Less>
   basic_role_context<Less> for_less() const {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <dlrun/ids.hpp>
 #include <string>
 
 namespace dlrun::protocol {
@@ -17,6 +18,20 @@ struct endpoint {
   template <class Inspector>
   friend auto inspect(Inspector& f, endpoint& x) {
     return f(x.control, x.process, x.tensor_address);
+  }
+};
+
+/// One start of the coordinator. After the loss of a journal two may have one incarnation (R41):
+/// their processes differ.
+struct known_coordinator {
+  dlrun::incarnation incarnation{}; ///< 0: none
+  std::uint64_t process = 0;        ///< endpoint::process
+
+  bool operator==(const known_coordinator&) const = default;
+
+  template <class Inspector>
+  friend auto inspect(Inspector& f, known_coordinator& x) {
+    return f(x.incarnation, x.process);
   }
 };
 

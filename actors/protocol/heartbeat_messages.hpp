@@ -71,7 +71,7 @@ struct heartbeat {
   version_set restorable{};               ///< from it
   copies_word copies{};                   ///< of a PS shard whose store has copies, or of a keeper
   endpoint at{};                          ///< of a keeper
-  dlrun::incarnation coordinator{};       ///< the newest that it has joined, or joins; 0: none, or a keeper
+  known_coordinator coordinator{};        ///< the newest that it has joined, or joins; 0: none, or a keeper
 
   template <class Inspector>
   friend auto inspect(Inspector& f, heartbeat& x) {

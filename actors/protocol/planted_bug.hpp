@@ -50,11 +50,13 @@ enum class planted_bug : std::uint8_t {
   pass_named,       ///< R36: a PS shard begins in memory beyond a version that has no snapshot yet
   leave_unsaved,    ///< R37: a PS shard without a log that is asked to leave ends at once
   leave_alone,      ///< R37: one ends before all others have its version
+  leave_last,       ///< R37: so does one that has the last version
   // in host_drains, found by its property test
   leave_bare,   ///< R37: a PS shard is asked to leave a host before its copy is whole elsewhere
   drain_early,  ///< R37: a host is called drained before a copy that has a host is whole there
   drop_asked,   ///< R37: a copy that was asked for is given up though there is no host for another
   forget_drain, ///< R37: a root that comes back begins without the drains of the one before
+  restless,     ///< R44: a PS shard moves to a host that has but one fewer
   keep_copy,    ///< R37: where copies may wait, one for which no host is in use keeps its host
   promote_any,  ///< R25: a PS shard starts where a copy is, whether or not that is whole
   share_copies, ///< two copies of a PS shard are on one host

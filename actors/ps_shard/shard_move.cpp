@@ -27,7 +27,8 @@ void shard_move::hear(bool is_wanted, step_pipeline& steps, ps_shard_actions& ou
 
 /// All gradients of the next step are there: so all shards have come to this version, and nobody
 /// needs the one before any more, nor its norm (R8, R12). And others are a version ahead at most:
-/// of the step that it lacks then workers keep the gradients (R10).
+/// of the step that it lacks then workers keep the gradients (R10). After the last version there is
+/// no step that would tell, so it stays: the job is about to end.
 void shard_move::advance(step_pipeline& steps, ps_shard_actions& out) {
   if (!is_wanted_ || steps.is_halted()) return;
   auto& versions = steps.versions();
@@ -36,7 +37,8 @@ void shard_move::advance(step_pipeline& steps, ps_shard_actions& out) {
   if (!stands_still_ || versions.is_making()) return;
   if (versions.committed() < versions.applied()) return versions.snapshot_applied(out);
   const bool is_last = versions.applied().value == config_->steps;
-  if (is_last || steps.has_next() || is_planted(config_->bug, planted_bug::leave_alone))
+  const bool leaves_last = is_last && is_planted(config_->bug, planted_bug::leave_last);
+  if (steps.has_next() || leaves_last || is_planted(config_->bug, planted_bug::leave_alone))
     out.emplace_back(end_in_order{});
 }
 

@@ -69,7 +69,7 @@ void shard_reports::report_alive() {
                                  .store = store_ ? store_->standing() : protocol::store_standing{},
                                  .restorable = store_ ? store_->restorable() : protocol::version_set{},
                                  .copies = copies,
-                                 .coordinator = context_.coordinator_incarnation};
+                                 .coordinator = context_.known_coordinator()};
   heartbeat_sender_.send_for_answer<protocol::coordinator_location>(
       self_, context_.agent, beat, [this](const auto& location) { asked_.located(location); });
 }

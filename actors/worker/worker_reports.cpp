@@ -33,7 +33,7 @@ void worker_reports::report_alive() {
                                  .slots = status.leased,
                                  .slots_per_kilosecond =
                                      static_cast<std::uint64_t>(1000 * speed_.slots_per_second()),
-                                 .coordinator = context_.coordinator_incarnation};
+                                 .coordinator = context_.known_coordinator()};
   heartbeat_sender_.send_for_answer<protocol::coordinator_location>(
       self_, context_.agent, beat, [this](const auto& location) { asked_.located(location); });
 }

@@ -233,6 +233,17 @@ class one_of_two_hosts(drains):
         self.assertNotIn("no copies", job.ask("status")[1])
         self.assertEqual(self.expect_undisturbed(job, spec)["steps_redone"], 0)
 
+    def test_gets_a_ps_shard_back_when_all_copies_are_whole(self):
+        job, spec = self.begin()
+        self.drain_and_wait(job)
+        self.assertEqual(self.drain(job, "--undo")[0], 0)
+        self.wait_for_copies(job, ["beta", "beta"])
+        wait_until(lambda: self.places(job)["ps_shard", 0] == "beta", "a PS shard moves to its copy")
+        self.wait_for_copies(job, ["alpha", "beta"])
+        moves = [one for one in job.events("role-placed") if one["role"] == "ps_shard" and "has too many" in one["reason"]]
+        self.assertEqual([(one["index"], one["host"]) for one in moves], [(0, "beta")])
+        self.assertEqual(self.expect_undisturbed(job, spec)["steps_redone"], 0)
+
     def test_may_be_switched_off_and_is_started_again_with_an_empty_disk_when_that_is_undone(self):
         job, spec = self.begin()
         self.drain_and_wait(job)

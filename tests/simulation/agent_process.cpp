@@ -163,7 +163,7 @@ void agent_process::tell_coordinator() {
   if (lacks_fences() || ++rounds_ % 4 == 0) send(coordinator_role, agent_hello{number_});
   for (const auto& [id, which] : children_) {
     if (const auto* up = coordinator().running; up != nullptr && which.role != coordinator_role)
-      send(which.role, coordinator_moved{up->self().incarnation});
+      send(which.role, coordinator_moved{{up->self().incarnation, up->endpoint().process}});
     if (which.running != nullptr)
       send(coordinator_role, protocol::role_started{which.role, which.running->self(), 1});
     else if (which.exit)

@@ -106,7 +106,7 @@ void coordinator_process::tell_agent() {
   send(agent_role, protocol::heartbeat{role(), self(), state});
   for (const auto* one : world_.living(agent_role)) // of another its connection knows nothing
     if (one->self().incarnation.value != agent_) agent_knows_ = false;
-  if (is_up() && !agent_knows_) send(agent_role, protocol::join{role(), self(), 1, {}, {}});
+  if (is_up() && !agent_knows_) send(agent_role, protocol::join{role(), self(), 1, endpoint(), {}});
 }
 
 void coordinator_process::take_then_read() {
@@ -213,7 +213,7 @@ void coordinator_process::perform_one(const coordinator::answer_join& order) {
     if (order.role.kind == protocol::role_kind::ps_shard && world_.journal().owner == self().incarnation)
       world_.happened().note_opened(asker_, is_current, verdict.news.has_value(), world_.plan().damage > 0);
   }
-  send(order.role, answered_join{asker_.self.incarnation, self().incarnation, reply});
+  send(order.role, answered_join{asker_.self.incarnation, {self().incarnation, endpoint().process}, reply});
 }
 
 void coordinator_process::perform_one(const protocol::worker_available& order) {

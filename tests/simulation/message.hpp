@@ -24,12 +24,12 @@ struct agent_hello {
 };
 /// Where the coordinator is, as the agent knows; in the answers to heartbeats.
 struct coordinator_moved {
-  incarnation coordinator;
+  protocol::known_coordinator coordinator;
 };
 /// Goes to the start that asked, not to its role.
 struct answered_join {
   incarnation asker;
-  incarnation coordinator;
+  protocol::known_coordinator coordinator;
   protocol::join_reply reply;
 };
 /// For an evaluation: give me the snapshot of this version, and the answer.

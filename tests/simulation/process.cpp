@@ -39,7 +39,8 @@ void process::every(protocol::duration period, std::function<void()> what) {
 }
 
 void member_process::start() {
-  if (const auto* up = world_.newest(coordinator_role)) joining_ = up->self().incarnation;
+  if (const auto* up = world_.newest(coordinator_role))
+    joining_ = {up->self().incarnation, up->endpoint().process};
   ask_to_join();
   if (world_.plan().hosts.are_several()) every(world_.plan().period, [this] { give_sign_of_life(); });
 }
@@ -54,29 +55,31 @@ void member_process::give_sign_of_life() {
 /// Until the newest coordinator has answered; again when the agent tells of another.
 void member_process::ask_to_join() {
   after(world_.plan().period, [this] { ask_to_join(); });
-  if (coordinator_ >= joining_) return;
-  const protocol::endpoint at{"somewhere", self().incarnation.value, {}};
-  send(coordinator_role, protocol::join{role(), self(), 1, at, "the same everywhere", {}, opened()});
+  if (coordinator_ >= joining_.incarnation) return;
+  send(coordinator_role, protocol::join{role(), self(), 1, endpoint(), "the same everywhere", {}, opened()});
+}
+
+void member_process::follow(const protocol::known_coordinator& newest) {
+  if (newest.incarnation > joining_.incarnation) joining_ = newest;
 }
 
 void member_process::receive(const message& what) {
   if (const auto* answer = std::get_if<answered_join>(&what)) {
-    if (answer->asker != self().incarnation || answer->coordinator < joining_ ||
-        answer->coordinator <= coordinator_)
+    if (answer->asker != self().incarnation || answer->coordinator.incarnation < joining_.incarnation ||
+        answer->coordinator.incarnation <= coordinator_)
       return;
     if (!answer->reply.accepted) {
       world_.say(this, "is refused: {}", answer->reply.reason);
       return end_fenced({});
     }
-    coordinator_ = answer->coordinator;
-    joining_ = std::max(joining_, coordinator_);
+    coordinator_ = answer->coordinator.incarnation;
+    follow(answer->coordinator);
     if (answer->reply.store_is_short) renew_store();
     if (!std::exchange(admitted_, true)) begin();
     return;
   }
   if (const auto* moved = std::get_if<coordinator_moved>(&what)) {
-    joining_ = std::max(joining_, moved->coordinator);
-    return;
+    return follow(moved->coordinator);
   }
   if (admitted_) hear(what);
 }

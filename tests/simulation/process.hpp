@@ -42,6 +42,8 @@ public:
   const protocol::fence& self() const { return self_; }
   /// By number; 0 is the root's.
   std::uint32_t host() const { return host_; }
+  /// The token stands for the random number of a process.
+  protocol::endpoint endpoint() const { return {"somewhere", self_.token, {}}; }
   /// Whether the other one hears now what it said at `sent`.
   bool reaches(const process& other, protocol::time_point sent) const;
   bool reaches(const process& other) const;
@@ -95,9 +97,10 @@ protected:
 private:
   void ask_to_join();
   void give_sign_of_life();
+  void follow(const protocol::known_coordinator& newest);
   bool admitted_ = false;
-  incarnation coordinator_{}; ///< that it has joined
-  incarnation joining_{};     ///< that the agent knows; 0 = none is up
+  incarnation coordinator_{};             ///< that it has joined
+  protocol::known_coordinator joining_{}; ///< that the agent knows; 0 = none is up
 };
 
 } // namespace dlrun::simulation

@@ -141,15 +141,16 @@ void root_process::receive(const message& what) {
 void root_process::on_heartbeat(const protocol::heartbeat& beat) {
   perform(core_.on_heartbeat(beat, now()));
   const bool has_to_join = beat.role == coordinator_role && coordinator_ == incarnation{};
-  if (coordinator_at_ != incarnation{} && !has_to_join) send(beat.role, coordinator_moved{coordinator_at_});
+  if (coordinator_at_.process != 0 && !has_to_join) send(beat.role, coordinator_moved{coordinator_at_});
 }
 
 void root_process::on_coordinator(const protocol::join& join) {
   if (!core_.book().accepts(join)) return;
-  coordinator_ = coordinator_at_ = join.self.incarnation;
-  hosts_.coordinator_is(coordinator_at_, {});
+  coordinator_ = join.self.incarnation;
+  coordinator_at_ = {coordinator_, join.at.process};
+  hosts_.coordinator_is(coordinator_, join.at);
   send(coordinator_role, agent_hello{number_});
-  perform(core_.on_coordinator_joined(now()));
+  perform(core_.on_coordinator_joined(join.at.process, now()));
 }
 
 void root_process::on_job_ended(const protocol::job_ended& ended) {

@@ -80,8 +80,8 @@ private:
   beat_line beats_;
   local_roles roles_;
   agent_commands commands_;
-  incarnation coordinator_{};    ///< to whom a connection leads; 0: to none
-  incarnation coordinator_at_{}; ///< that joined last
+  incarnation coordinator_{};                    ///< to whom a connection leads; 0: to none
+  protocol::known_coordinator coordinator_at_{}; ///< that joined last
   bool has_begun_ = false;
   std::map<std::uint32_t, host_link> links_;
 };

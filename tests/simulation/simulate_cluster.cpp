@@ -59,6 +59,7 @@ const std::map<std::string, planted_bug> bugs{{"none", planted_bug::none},
                                               {"pass_named", planted_bug::pass_named},
                                               {"leave_unsaved", planted_bug::leave_unsaved},
                                               {"leave_alone", planted_bug::leave_alone},
+                                              {"leave_last", planted_bug::leave_last},
                                               {"tell_first", planted_bug::tell_first},
                                               {"count_kills", planted_bug::count_kills},
                                               {"exit_at_last", planted_bug::exit_at_last},
@@ -80,7 +81,7 @@ const std::map<planted_bug, std::uint64_t> rarely_found{
     {planted_bug::untagged_status, 21764}, {planted_bug::stale_memory, 2159},
     {planted_bug::pass_named, 1423},       {planted_bug::stale_reader, 403},
     {planted_bug::undo_unpinned, 1828},    {planted_bug::leave_alone, 6332},
-    {planted_bug::leave_over, 114508}};
+    {planted_bug::leave_over, 114508},     {planted_bug::leave_last, 500851}};
 
 struct command_line {
   std::uint64_t seeds = 500;

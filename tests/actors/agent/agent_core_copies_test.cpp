@@ -276,7 +276,7 @@ TEST_F(agent_core_with_copies, a_new_coordinator_hears_nothing_of_one_that_canno
   follow(core.on_started(keeper, running.at(keeper), 0, now));
   follow(core.on_start_failed(keeper, running.at(keeper), {error_code::system, "the host has no room"}, now));
   starts_told.clear();
-  follow(core.on_coordinator_joined(now));
+  follow(core.on_coordinator_joined(coordinator_process, now));
   EXPECT_THAT(starts_told, Not(Contains(keeper)));
 }
 

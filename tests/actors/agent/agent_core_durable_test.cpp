@@ -45,7 +45,7 @@ TEST_F(durable_agent_core_test,
   now += 1s;
   follow(core.on_tick(now));
   EXPECT_EQ(running.at(coordinator).incarnation, incarnation{3});
-  follow(core.on_coordinator_joined(now));
+  follow(core.on_coordinator_joined(coordinator_process, now));
   EXPECT_THAT(events,
               ::testing::ElementsAre("role-exited", "role-restarted", "role-exited", "role-restarted"));
   EXPECT_FALSE(core.ending());
@@ -59,7 +59,7 @@ TEST_F(durable_agent_core_test, a_new_coordinator_hears_what_ended_meanwhile_and
   EXPECT_TRUE(exits_told.empty()) << "there is nobody to tell";
   starts_told.clear();
   now += std::chrono::milliseconds(7);
-  follow(core.on_coordinator_joined(now));
+  follow(core.on_coordinator_joined(coordinator_process, now));
   ASSERT_EQ(exits_told.size(), 2u);
   EXPECT_EQ(exits_told[0].role, coordinator);
   EXPECT_EQ(exits_told[1].role, worker0);
@@ -71,7 +71,7 @@ TEST_F(durable_agent_core_test, a_coordinator_that_is_deposed_does_not_end_the_j
   start_all();
   grant(coordinator, 2);
   exit(coordinator);
-  follow(core.on_coordinator_joined(now));
+  follow(core.on_coordinator_joined(coordinator_process, now));
   follow(core.on_job_ended({.reason = "its report comes too late", .coordinator = {1}}, now));
   EXPECT_TRUE(stopped.empty());
   EXPECT_FALSE(core.ending());
@@ -85,7 +85,7 @@ TEST_F(durable_agent_core_test, a_coordinator_that_joins_again_hears_what_may_ha
   exit(worker0);
   exits_told.clear();
   starts_told.clear();
-  follow(core.on_coordinator_joined(now));
+  follow(core.on_coordinator_joined(coordinator_process, now));
   ASSERT_EQ(exits_told.size(), 1u);
   EXPECT_EQ(exits_told[0].role, worker0);
   EXPECT_TRUE(exits_told[0].again);
@@ -99,7 +99,7 @@ TEST_F(durable_agent_core_test, a_new_coordinator_hears_again_of_what_the_one_be
   exit(worker0);
   exit(coordinator);
   exits_told.clear();
-  follow(core.on_coordinator_joined(now));
+  follow(core.on_coordinator_joined(coordinator_process, now));
   ASSERT_EQ(exits_told.size(), 2u);
   EXPECT_EQ(exits_told[0].role, worker0);
   EXPECT_TRUE(exits_told[0].again) << "it may have died before that was in its journal";
@@ -108,7 +108,7 @@ TEST_F(durable_agent_core_test, a_new_coordinator_hears_again_of_what_the_one_be
   grant(coordinator, 3);
   exit(coordinator);
   exits_told.clear();
-  follow(core.on_coordinator_joined(now));
+  follow(core.on_coordinator_joined(coordinator_process, now));
   ASSERT_EQ(exits_told.size(), 3u);
   EXPECT_TRUE(exits_told[1].again);
   EXPECT_FALSE(exits_told[2].again);
@@ -151,7 +151,7 @@ TEST_F(durable_agent_core_test, first_starts_that_are_lost_with_one_host_use_one
   for (const auto& role : {shard, worker0, worker1}) grant(role, 1, 9);
   starts_are_heard = false;
   follow(core.start(now));
-  follow(core.on_coordinator_joined(now));
+  follow(core.on_coordinator_joined(coordinator_process, now));
   for (const auto& role : {shard, worker0, worker1})
     exit(role, {.cause = "is lost with host beta", .is_one_of_several = role != shard});
   starts_are_heard = true;
@@ -206,7 +206,7 @@ TEST_F(durable_agent_core_test, a_coordinator_whose_fence_comes_late_is_started)
 /// there.
 TEST_F(durable_agent_core_test, a_coordinator_that_dies_before_it_has_granted_a_fence_is_given_one) {
   follow(core.start(now));
-  follow(core.on_coordinator_joined(now));
+  follow(core.on_coordinator_joined(coordinator_process, now));
   exit(coordinator);
   now += 1s;
   follow(core.on_tick(now));
@@ -215,7 +215,7 @@ TEST_F(durable_agent_core_test, a_coordinator_that_dies_before_it_has_granted_a_
   EXPECT_EQ(running.at(coordinator), (protocol::fence{{2}, coordinator_fence.token}));
   grant(coordinator, 2);
   EXPECT_EQ(running.at(coordinator).token, coordinator_fence.token);
-  follow(core.on_coordinator_joined(now));
+  follow(core.on_coordinator_joined(coordinator_process, now));
   exit(coordinator);
   for (int tick = 0; tick < 4; ++tick) follow(core.on_tick(now += 1s));
   EXPECT_EQ(running.at(coordinator).incarnation, incarnation{3});
@@ -243,7 +243,7 @@ TEST_F(durable_agent_core_test, a_coordinator_that_waits_for_its_journal_is_let_
   EXPECT_TRUE(stopped.empty());
   EXPECT_TRUE(started.empty());
   EXPECT_FALSE(core.ending());
-  follow(core.on_coordinator_joined(now));
+  follow(core.on_coordinator_joined(coordinator_process, now));
   EXPECT_THAT(starts_told, ::testing::Contains(worker0));
 }
 
@@ -291,7 +291,7 @@ TEST_F(returned_root_core_test, what_runs_is_not_started_again_and_told_to_the_c
   follow(core.start(now, {{shard, of_shard, 200}, {worker1, of_worker, 201}}));
   EXPECT_THAT(events, ::testing::ElementsAre("roles-adopted"));
   EXPECT_THAT(started, ::testing::ElementsAre(coordinator));
-  follow(core.on_coordinator_joined(now));
+  follow(core.on_coordinator_joined(coordinator_process, now));
   EXPECT_THAT(starts_told, ::testing::UnorderedElementsAre(shard, worker1));
   for (const auto& role : {shard, worker0, worker1}) grant(role, 9);
   EXPECT_THAT(started, ::testing::ElementsAre(coordinator, worker0));
@@ -300,7 +300,7 @@ TEST_F(returned_root_core_test, what_runs_is_not_started_again_and_told_to_the_c
 TEST_F(returned_root_core_test, what_was_taken_over_and_ends_starts_again_under_another_fence) {
   follow(core.start(now, {{shard, of_shard, 200}, {worker1, of_worker, 201}}));
   end(worker1, of_worker);
-  follow(core.on_coordinator_joined(now));
+  follow(core.on_coordinator_joined(coordinator_process, now));
   for (const auto& role : {shard, worker0, worker1}) grant(role, 9);
   EXPECT_EQ(running.at(worker1).incarnation, incarnation{9});
   end(shard, of_shard);
@@ -310,7 +310,7 @@ TEST_F(returned_root_core_test, what_was_taken_over_and_ends_starts_again_under_
 /// The root before it had given the host up that this runs on.
 TEST_F(returned_root_core_test, what_runs_and_is_over_for_the_coordinator_is_killed_once_and_starts_again) {
   follow(core.start(now, {{shard, of_shard, 200}}));
-  follow(core.on_coordinator_joined(now));
+  follow(core.on_coordinator_joined(coordinator_process, now));
   grant(shard, 9);
   follow(core.on_start_over({shard, {{6}, 60}}));
   EXPECT_THAT(stopped, ::testing::IsEmpty()) << "that is not what runs";
@@ -322,22 +322,45 @@ TEST_F(returned_root_core_test, what_runs_and_is_over_for_the_coordinator_is_kil
 }
 
 /// R41: a coordinator that read an older journal.
-TEST_F(returned_root_core_test,
-       a_coordinator_that_is_older_than_what_roles_have_joined_makes_way_for_a_newer_one) {
-  follow(core.start(now, {{shard, of_shard, 200}}));
-  follow(core.on_coordinator_joined(now));
-  const auto say = [&](std::uint64_t joined) {
-    follow(core.on_heartbeat({.role = shard, .self = of_shard, .state = "training", .coordinator = {joined}},
-                             now));
-  };
-  const auto own = coordinator_fence.incarnation.value;
-  say(own);
+struct older_coordinator_test : returned_root_core_test {
+  static constexpr auto own = coordinator_fence.incarnation.value;
+
+  void join() {
+    follow(core.start(now, {{shard, of_shard, 200}}));
+    follow(core.on_coordinator_joined(coordinator_process, now));
+  }
+  void hear_that_the_shard_joined(std::uint64_t number, std::uint64_t process) {
+    follow(core.on_heartbeat(
+        {.role = shard, .self = of_shard, .state = "training", .coordinator = {{number}, process}}, now));
+  }
+  void end_coordinator() {
+    follow(core.on_exited(coordinator, coordinator_fence, {"killed by signal 9"}, now));
+  }
+};
+
+TEST_F(older_coordinator_test, makes_way_for_one_that_is_newer_than_what_roles_have_joined) {
+  join();
+  hear_that_the_shard_joined(own, coordinator_process);
   EXPECT_THAT(stopped, ::testing::IsEmpty());
-  for (int told = 0; told < 2; ++told) say(own + 4);
+  for (int told = 0; told < 2; ++told) hear_that_the_shard_joined(own + 4, 66);
   EXPECT_THAT(stopped, ::testing::ElementsAre(std::pair(coordinator, true)));
-  follow(core.on_exited(coordinator, coordinator_fence, {"killed by signal 9"}, now));
+  end_coordinator();
   EXPECT_EQ(running.at(coordinator).incarnation, incarnation{own + 5});
   EXPECT_THAT(events, ::testing::Contains("role-left"));
+}
+
+TEST_F(older_coordinator_test, makes_way_too_if_roles_have_joined_another_of_the_same_number) {
+  join();
+  hear_that_the_shard_joined(own, 66);
+  EXPECT_THAT(stopped, ::testing::ElementsAre(std::pair(coordinator, true)));
+  end_coordinator();
+  EXPECT_EQ(running.at(coordinator).incarnation, incarnation{own + 1});
+}
+
+TEST_F(older_coordinator_test, is_not_judged_before_it_has_joined) {
+  follow(core.start(now, {{shard, of_shard, 200}}));
+  hear_that_the_shard_joined(own, 66);
+  EXPECT_THAT(stopped, ::testing::IsEmpty());
 }
 
 TEST_F(returned_root_core_test, a_coordinator_that_runs_is_the_one_that_may_join) {
@@ -346,7 +369,7 @@ TEST_F(returned_root_core_test, a_coordinator_that_runs_is_the_one_that_may_join
   EXPECT_THAT(started, ::testing::IsEmpty());
   EXPECT_FALSE(core.book().accepts(joining(coordinator, coordinator_fence)));
   EXPECT_TRUE(core.book().accepts(joining(coordinator, of_coordinator)));
-  follow(core.on_coordinator_joined(now));
+  follow(core.on_coordinator_joined(coordinator_process, now));
   EXPECT_THAT(starts_told, ::testing::ElementsAre(shard));
 }
 
@@ -354,7 +377,7 @@ TEST_F(returned_root_core_test, workers_beyond_the_specification_are_kept_if_the
   const role_name worker2{role_kind::worker, 2};
   const role_name worker3{role_kind::worker, 3};
   follow(core.start(now, {{worker2, of_worker, 201}, {worker3, {{8}, 81}, 202}}));
-  follow(core.on_coordinator_joined(now));
+  follow(core.on_coordinator_joined(coordinator_process, now));
   grant(shard, 1);
   follow(core.on_workers_wanted({9, 0, 3}, now));
   for (const auto& role : {worker0, worker1}) grant(role, 1);

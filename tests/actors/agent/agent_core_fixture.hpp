@@ -23,6 +23,7 @@ struct agent_core_test : ::testing::Test {
   static constexpr role_name worker0{role_kind::worker, 0};
   static constexpr role_name worker1{role_kind::worker, 1};
   static constexpr protocol::fence coordinator_fence{{1}, 77};
+  static constexpr std::uint64_t coordinator_process = 55;
 
   static protocol::join joining(const role_name& role, const protocol::fence& self) {
     return {role, self, 100, {}, {}};
@@ -90,7 +91,7 @@ struct agent_core_test : ::testing::Test {
   }
   void start_all() {
     follow(core.start(now));
-    follow(core.on_coordinator_joined(now));
+    follow(core.on_coordinator_joined(coordinator_process, now));
     for (const auto& role : {shard, worker0, worker1}) grant(role, 1);
   }
   void exit(const role_name& role) { exit(role, {"killed by signal 9"}); }

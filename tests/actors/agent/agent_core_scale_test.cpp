@@ -170,7 +170,7 @@ TEST_F(agent_core_scale_test, a_new_coordinator_without_the_number_is_told_it) {
   grant(coordinator, 2);
   scales_told.clear();
   pass(milliseconds(1000));
-  follow(core.on_coordinator_joined(now));
+  follow(core.on_coordinator_joined(coordinator_process, now));
   hear(0, 2);
   EXPECT_EQ(core.book().workers().wanted, 1U);
   pass(milliseconds(100));

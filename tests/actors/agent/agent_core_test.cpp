@@ -9,7 +9,7 @@ TEST_F(agent_core_test, starts_the_coordinator_first_and_the_others_when_it_has_
   EXPECT_THAT(started, ::testing::ElementsAre(coordinator));
   grant(worker0, 1);
   EXPECT_EQ(started.size(), 1U) << "the coordinator has not joined";
-  follow(core.on_coordinator_joined(now));
+  follow(core.on_coordinator_joined(coordinator_process, now));
   for (const auto& role : {shard, worker1}) grant(role, 1);
   EXPECT_THAT(started, ::testing::ElementsAre(coordinator, shard, worker0, worker1));
 }

@@ -8,6 +8,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <map>
+#include <set>
 #include <utility>
 
 namespace dlrun::agent::test_drains {
@@ -32,6 +33,7 @@ struct job_options {
   bool coordinator_moves = false;
   std::uint32_t workers = 3;
   bool copies_may_wait = false;
+  std::uint32_t root_cpus = 2; ///< 0: the root is spared
   protocol::planted_bug bug = protocol::planted_bug::none;
 };
 
@@ -66,7 +68,7 @@ public:
       , hosts_{{}, others}
       , bug_{job.bug} {
     drains = host_drains{"alpha", {}, bug_};
-    places_.add_host("alpha", 2);
+    places_.add_host("alpha", job.root_cpus);
     for (const auto& one : others) come(one);
     start(coordinator);
     for (std::uint32_t shard = 0; shard < shard_count; ++shard) start(ps_shard_role({shard}));
@@ -111,6 +113,7 @@ public:
   /// of no copy that it is whole before it hears so.
   void return_root() {
     drains = host_drains{"alpha", stages(), bug_};
+    to_move_.clear();
     const auto before = roles_;
     for (const auto& one : before) {
       if (one.role.kind == role_kind::keeper && one.pid != 0) of(one.role).state = "filling";
@@ -150,7 +153,11 @@ public:
       events_.push_back(one.event);
       told_ = one.text;
     }
-    for (const auto& one : made.departures) of(one.role).is_leaving = true;
+    for (const auto& one : made.departures) {
+      of(one.role).is_leaving = true;
+      if (one.how == stop_how::leave) to_move_.insert(one.role);
+    }
+    for (const auto& role : made.stays) to_move_.erase(role);
     now_ += 100ms;
     return made;
   }
@@ -235,11 +242,12 @@ private:
       view.pid = 0;
       return;
     }
+    const bool moves = to_move_.erase(role) != 0;
     const auto copies = role.kind == role_kind::ps_shard ? whole({role.index}) : std::vector<role_name>{};
     if (copies.empty())
       places_.put(role);
     else
-      places_.put_on_copy({role.index}, copies);
+      places_.put_on_copy({role.index}, copies, moves);
     if (role.kind != role_kind::ps_shard) return;
     steps.begin(role.index, host_of(role));
     for (const auto& keeper : keepers_in_the_way(places_)) start(keeper);
@@ -256,6 +264,7 @@ private:
   protocol::planted_bug bug_;
   bool is_ending_ = false;
   std::vector<role_view> roles_;
+  std::set<role_name> to_move_; ///< they were told so, and have not ended yet
   std::vector<std::string> events_;
   std::string told_;
   protocol::time_point now_{1h};

@@ -15,6 +15,7 @@ struct wild_job {
   std::vector<std::string> others;
   bool copies_may_wait = false;
   std::uint32_t copies = 1;
+  std::uint32_t root_cpus = 2;
   protocol::planted_bug bug = protocol::planted_bug::none;
 };
 
@@ -31,6 +32,7 @@ public:
              {.copies = what_.copies,
               .coordinator_moves = true,
               .copies_may_wait = what_.copies_may_wait,
+              .root_cpus = what_.root_cpus,
               .bug = what_.bug}} {}
 
   /// @returns what was wrong; "" when nothing was
@@ -53,6 +55,7 @@ public:
     }
     calm_down();
     if (!job_.are_all_whole()) note("with all hosts in use a copy is missing");
+    spread_out();
     return wrong_;
   }
 
@@ -64,7 +67,7 @@ private:
   }
   void disturb() {
     const auto& host = what_.others[any(static_cast<unsigned>(what_.others.size()))];
-    switch (any(15)) {
+    switch (any(16)) {
     case 0:
     case 1:
       if (job_.drain(host)) wanted_.insert(host);
@@ -87,6 +90,7 @@ private:
       else if (job_.stages().contains(host) && job_.is_drained(host))
         job_.lose(host);
       break;
+    case 11: job_.pass(shard_spread::patience); break;
     default: job_.fill(any_keeper());
     }
     if (has_two_stores_on_one_host()) note("two stores of a PS shard are on one host");
@@ -118,6 +122,23 @@ private:
       carry_out(job_.step());
     }
     job_.fill_all();
+  }
+  /// No host with cores is left out, and then nothing moves any more.
+  void spread_out() {
+    for (int turn = 0; turn < 6; ++turn) {
+      job_.fill_all();
+      carry_out(job_.step());
+      job_.pass(shard_spread::patience);
+    }
+    job_.pass(shard_spread::patience);
+    for (int turn = 0; turn < 3; ++turn)
+      if (!job_.step().departures.empty()) note("what is spread does not come to rest");
+    std::set<std::string> hosts;
+    for (std::uint32_t shard = 0; shard < shard_count; ++shard)
+      hosts.insert(job_.host_of(ps_shard_role({shard})));
+    // Copies stay where they are, also where no PS shard is to be.
+    if (what_.root_cpus != 0 && hosts.size() < shard_count) note("PS shards are on one host");
+    if (what_.root_cpus == 0 && hosts.contains("alpha")) note("a PS shard is on a host without cores");
   }
   bool is_missed(const role_name& role) {
     const auto& keeper = job_.of(role);
@@ -158,7 +179,9 @@ const std::vector<wild_job> wild_jobs{{{"beta", "gamma", "delta", "epsilon"}, fa
                                       {{"beta", "gamma"}, true},
                                       {{"beta"}, true},
                                       {{"beta", "gamma", "delta", "epsilon"}, false, 2},
-                                      {{"beta", "gamma", "delta"}, false, 2}};
+                                      {{"beta", "gamma", "delta"}, false, 2},
+                                      {{"beta", "gamma"}, false, 1, 0},
+                                      {{"beta", "gamma", "delta"}, true, 1, 0}};
 
 #ifndef DLRUN_PLANTED_BUGS
 TEST(drained_hosts_whatever_happens, get_empty_in_the_end_and_none_is_called_drained_before) {
@@ -175,10 +198,10 @@ using protocol::planted_bug;
 
 TEST(drained_hosts_whatever_happens, each_rule_that_is_broken_on_purpose_is_found) {
   const std::vector<std::pair<const char*, planted_bug>> bugs{
-      {"leave_bare", planted_bug::leave_bare},    {"drain_early", planted_bug::drain_early},
-      {"drop_asked", planted_bug::drop_asked},    {"forget_drain", planted_bug::forget_drain},
-      {"keep_copy", planted_bug::keep_copy},      {"promote_any", planted_bug::promote_any},
-      {"share_copies", planted_bug::share_copies}};
+      {"leave_bare", planted_bug::leave_bare},     {"drain_early", planted_bug::drain_early},
+      {"drop_asked", planted_bug::drop_asked},     {"forget_drain", planted_bug::forget_drain},
+      {"keep_copy", planted_bug::keep_copy},       {"promote_any", planted_bug::promote_any},
+      {"share_copies", planted_bug::share_copies}, {"restless", planted_bug::restless}};
   for (const auto& [name, bug] : bugs) {
     std::string wrong;
     for (unsigned seed = 1; seed <= seeds && wrong.empty(); ++seed)

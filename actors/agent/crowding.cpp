@@ -1,0 +1,87 @@
+#include "actors/agent/crowding.hpp"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <tuple>
+#include <utility>
+
+namespace dlrun::agent {
+namespace {
+
+using protocol::role_kind;
+using protocol::role_name;
+
+std::uint32_t ps_shards_on(const std::string& host, const placement& places) {
+  return static_cast<std::uint32_t>(std::ranges::count_if(places.all(), [&](const auto& entry) {
+    return entry.first.kind == role_kind::ps_shard && entry.second.host == host;
+  }));
+}
+
+/// Where its best whole copy is; "": there is none.
+std::string host_of_copy(ps_shard_id shard, const std::vector<role_view>& roles, const placement& places) {
+  std::vector<role_name> whole;
+  for (const auto& one : roles)
+    if (protocol::keeps_copy_of(one.role, shard) && is_whole(one)) whole.push_back(one.role);
+  const auto* best = places.best_copy(shard, whole);
+  return best == nullptr ? std::string{} : places.host_of(*best);
+}
+
+/// Why a PS shard is better there; nothing: it is not.
+std::optional<std::string> why_better(const std::string& there, const std::string& here,
+                                      const placement& places, protocol::planted_bug bug) {
+  if (!places.is_open(there) || places.is_spared(there)) return std::nullopt;
+  if (places.is_spared(here)) return fmt::format("{} has no cores for the job", here);
+  const std::uint32_t difference = is_planted(bug, protocol::planted_bug::restless) ? 1 : 2;
+  const auto many = ps_shards_on(here, places);
+  const auto few = ps_shards_on(there, places);
+  if (many < few + difference) return std::nullopt;
+  return fmt::format("{} PS shards are on {}, and {} on {}", many, here, few, there);
+}
+
+/// All PS shards train, and each copy holds all that was committed.
+bool are_well(const std::vector<role_view>& roles) {
+  return std::ranges::all_of(roles, [](const auto& one) {
+    if (one.role.kind == role_kind::keeper) return is_whole(one);
+    const bool trains = one.pid != 0 && (one.state == "training" || one.state == "moving");
+    return one.role.kind != role_kind::ps_shard || trains;
+  });
+}
+
+} // namespace
+
+std::optional<crowded_shard> find_crowded(const std::vector<role_view>& roles, const placement& places,
+                                          const std::optional<role_name>& moving, protocol::planted_bug bug) {
+  std::optional<std::tuple<bool, bool>> highest;
+  std::optional<crowded_shard> found;
+  for (const auto& one : roles) {
+    if (one.role.kind != role_kind::ps_shard) continue;
+    const auto here = places.host_of(one.role);
+    auto why = why_better(host_of_copy({one.role.index}, roles, places), here, places, bug);
+    const std::tuple rank{one.role == moving, places.is_spared(here)};
+    if (!why || (highest && rank <= *highest)) continue;
+    highest = rank;
+    found = crowded_shard{one.role, std::move(*why)};
+  }
+  return found;
+}
+
+std::optional<crowded_shard> shard_spread::next(const std::vector<role_view>& roles, const placement& places,
+                                                bool may_move, protocol::time_point now) {
+  if (!may_move || !are_well(roles)) {
+    well_since_.reset();
+    moving_.reset();
+    return std::nullopt;
+  }
+  if (!well_since_) well_since_ = now;
+  if (now - *well_since_ < patience) return std::nullopt;
+  const auto role = moving_ ? std::optional{moving_->role} : std::nullopt;
+  moving_ = find_crowded(roles, places, role, bug_);
+  return moving_;
+}
+
+void shard_spread::rest(protocol::time_point now) {
+  moving_.reset();
+  well_since_ = now;
+}
+
+} // namespace dlrun::agent

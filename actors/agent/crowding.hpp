@@ -1,0 +1,56 @@
+/// Which PS shard is to be elsewhere, for hosts to have equally many (rule R44).
+#pragma once
+
+#include "actors/agent/placement.hpp"
+#include "actors/agent/role_reports.hpp"
+#include "actors/protocol/planted_bug.hpp"
+#include "actors/protocol/time.hpp"
+
+#include <chrono>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace dlrun::agent {
+
+/// A PS shard that is better on the host of its copy.
+struct crowded_shard {
+  protocol::role_name role;
+  std::string why; ///< for people
+};
+
+/// Pure. Of the PS shards whose whole copy is on a host that is open and has cores for the job, the
+/// first on a host that has none, else the first on one that has at least two more. Moving
+/// one after the other comes to an end: each move lessens the sum of the squares of how many hosts
+/// have. Null: there is none.
+/// @param moving was told to move: it goes before others
+/// @param bug for the property test
+std::optional<crowded_shard> find_crowded(const std::vector<role_view>& roles, const placement& places,
+                                          const std::optional<protocol::role_name>& moving,
+                                          protocol::planted_bug bug = protocol::planted_bug::none);
+
+/// Pure: spreads PS shards over the hosts, one at a time, while nothing would be lost with any
+/// host.
+class shard_spread {
+public:
+  /// For which all must have been well before one moves: a host that comes and goes moves none.
+  static constexpr auto patience = std::chrono::seconds(10);
+
+  /// @param bug for the property test
+  explicit shard_spread(protocol::planted_bug bug = protocol::planted_bug::none)
+      : bug_{bug} {}
+
+  /// Again and again. @returns the one that is to move, until it has; nothing: none is to.
+  /// @param may_move nothing else moves by intent
+  std::optional<crowded_shard> next(const std::vector<role_view>& roles, const placement& places,
+                                    bool may_move, protocol::time_point now);
+  /// It does not get away: none is to move for a while.
+  void rest(protocol::time_point now);
+
+private:
+  protocol::planted_bug bug_;
+  std::optional<crowded_shard> moving_;
+  std::optional<protocol::time_point> well_since_; ///< all PS shards train, and all copies are whole
+};
+
+} // namespace dlrun::agent
