@@ -16,6 +16,7 @@ namespace dlrun::engine {
 
 /// An operation of a backend: forward() and backward() are those of dlrun::operation, over
 /// activations of the backend. Tensors and gradients of the pass are floats in its memory.
+/// backward() may write over `output_gradient`, which nobody else reads then.
 class backend_operation {
 public:
   virtual ~backend_operation() = default;

@@ -63,13 +63,24 @@ public:
 
   // ---- the model
 
+  /// Says of memory that it will be read() again and again, or copied to: a device copies it then
+  /// without a detour, if it can. It stays mapped until what is returned is destroyed, which may be
+  /// in any thread and after the computer, but not during a call that uses the memory. Null where
+  /// there is nothing to prepare.
+  virtual std::shared_ptr<void> announce_parameters(std::span<const float> /*memory*/) { return nullptr; }
+  virtual std::shared_ptr<void> announce_gradient(std::span<float> /*memory*/) { return nullptr; }
+
   /// Later calls compute from `parameters` (flat layout), those of `version`. The caller keeps them
   /// unchanged until the next read() or the end of the computer. The same version may come again
   /// with other parameters: nothing is cached by its number.
   virtual result<void> read(version_id version, std::span<const float> parameters) = 0;
 
+  /// In how many parts a gradient is worth telling of: each costs the device an event, and whoever
+  /// waits for it a waking.
+  static constexpr std::uint64_t progress_parts_max = 4;
   /// Called during the backward pass: every float of the gradient from number `first_final` on is
-  /// final. Numbers fall, and are above 0. May be null.
+  /// final. Numbers fall, and are above 0. It may be called only when as much is final as one of
+  /// progress_parts_max equal parts. May be null.
   using progress = std::function<void(std::uint64_t first_final)>;
   /// OVERWRITES `gradient` (flat layout) as network::forward_backward() does. Errors as there.
   virtual result<void> forward_backward(const batch& batch, const slot_key& key, computer_vector& gradient,
@@ -87,6 +98,9 @@ public:
   virtual std::vector<std::string> host_layers() const { return {}; }
   /// The time that those have taken so far, with their copies.
   virtual std::chrono::nanoseconds host_time() const { return {}; }
+  /// What is to be said of how it works, since this was asked last: each a stable id, a colon and a
+  /// text.
+  virtual std::vector<std::string> take_remarks() { return {}; }
 };
 
 /// Makes a computer for `model` on the processor, with `threads` (at least 1) OpenMP threads per

@@ -21,6 +21,9 @@ public:
   explicit operator bool() const { return entry_ != nullptr; }
   gradient_writer& buffer() { return entry_->writer; }
   const gradient_writer& buffer() const { return entry_->writer; }
+  /// What somebody has made of the memory, such as a driver that was told of it: kept from loan to
+  /// loan, and destroyed before the memory goes, in whichever thread that is. Null until it is set.
+  std::shared_ptr<void>& attached() { return entry_->attached; }
   /// Under which the pool's server offers it.
   segment_id id() const { return entry_->id; }
 
@@ -29,6 +32,7 @@ private:
   struct entry {
     gradient_writer writer;
     segment_id id;
+    std::shared_ptr<void> attached{}; ///< destroyed before `writer`
   };
   struct shelf;
   pooled_gradient(std::shared_ptr<shelf> home, std::unique_ptr<entry> entry);

@@ -36,9 +36,10 @@ bool joined_parameters::is_possible() {
   return segment_page_bytes % static_cast<std::size_t>(::sysconf(_SC_PAGESIZE)) == 0;
 }
 
-joined_parameters::joined_parameters(std::vector<std::size_t> part_floats)
+joined_parameters::joined_parameters(std::vector<std::size_t> part_floats, remapping_listener remaps)
     : part_floats_(std::move(part_floats))
-    , floats_(std::accumulate(part_floats_.begin(), part_floats_.end(), std::size_t{0})) {
+    , floats_(std::accumulate(part_floats_.begin(), part_floats_.end(), std::size_t{0}))
+    , remaps_(std::move(remaps)) {
   DLRUN_CHECK(!part_floats_.empty() && (part_floats_.size() == 1 || is_possible()),
               "{} parts cannot be joined", part_floats_.size());
 }
@@ -68,7 +69,7 @@ result<joined_view> joined_parameters::view(timeline_id timeline, version_id ver
     made.values = made.parts.front().view.values;
     return made;
   }
-  auto joined = join(areas_[version.value % 2], made);
+  auto joined = join(version.value % 2, made);
   if (!joined) return tl::unexpected(joined.error());
   made.values = *joined;
   return made;
@@ -84,7 +85,8 @@ result<void> joined_parameters::make_room(area& into) const {
   return {};
 }
 
-result<std::span<const float>> joined_parameters::join(area& into, const joined_view& view) const {
+result<std::span<const float>> joined_parameters::join(std::size_t parity, const joined_view& view) {
+  auto& into = areas_.at(parity);
   if (into.address == nullptr)
     if (auto made = make_room(into); !made) return tl::unexpected(made.error());
   std::size_t first = 0;
@@ -94,6 +96,7 @@ result<std::span<const float>> joined_parameters::join(area& into, const joined_
     auto& mapped = into.parts[i];
     if (at.whole_begin < at.whole_end && (mapped.reader != reader || mapped.buffer != found.buffer)) {
       mapped.reader = nullptr;
+      if (remaps_) remaps_(parity);
       auto done = reader->map_again(found.buffer, at.whole_begin - at.begin, at.whole_end - at.whole_begin,
                                     into.address + at.whole_begin);
       if (!done) return tl::unexpected(done.error());

@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <span>
 #include <vector>
@@ -33,8 +34,12 @@ class joined_parameters {
 public:
   using readers = std::vector<std::shared_ptr<const parameter_reader>>;
 
+  /// Called before what is mapped of even (0) or odd (1) versions becomes other memory.
+  using remapping_listener = std::function<void(std::size_t parity)>;
+
   /// Floats of each part, in their order. Whether there may be more than one, is_possible() says.
-  explicit joined_parameters(std::vector<std::size_t> part_floats);
+  /// `remaps` may be null.
+  explicit joined_parameters(std::vector<std::size_t> part_floats, remapping_listener remaps = nullptr);
   ~joined_parameters();
   joined_parameters(const joined_parameters&) = delete;
   joined_parameters& operator=(const joined_parameters&) = delete;
@@ -58,10 +63,11 @@ private:
     std::vector<mapped_part> parts;
   };
   result<void> make_room(area& into) const;
-  result<std::span<const float>> join(area& into, const joined_view& view) const;
+  result<std::span<const float>> join(std::size_t parity, const joined_view& view);
 
   std::vector<std::size_t> part_floats_;
   std::size_t floats_ = 0;
+  remapping_listener remaps_;
   std::array<area, 2> areas_; ///< of even and odd versions; without an address until it is needed
 };
 

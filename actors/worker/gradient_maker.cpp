@@ -45,12 +45,18 @@ void gradient_maker::tell_host_share(step_id begun) {
   });
 }
 
+void gradient_maker::tell_remarks() {
+  for (auto& one : trainer_->take_remarks())
+    back_.post([this, remark = std::move(one)] { context_.log->info("{}", remark); });
+}
+
 void gradient_maker::compute(const compute_gradient& order, const std::vector<parameter_source>& sources) {
   tell_host_share(order.step);
   auto made =
       trainer_->compute(order, sources, [this](const auto& buffer, const auto& header, std::uint64_t from) {
         back_.enter([&] { told_.part(push_of(buffer, header), from); });
       });
+  tell_remarks();
   if (made) return back_.enter([&] { on_computed(order, std::move(*made)); });
   back_.post([this, order, why = made.error(), slot = trainer_->diverged_slot()] {
     on_not_computed(order, why, slot);

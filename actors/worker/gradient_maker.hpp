@@ -66,6 +66,7 @@ public:
 
 private:
   void tell_host_share(step_id begun);
+  void tell_remarks();
   void compute(const compute_gradient& order, const std::vector<parameter_source>& sources);
   void on_computed(const compute_gradient& order, computed_gradient made);
   void end_computation();

@@ -19,9 +19,6 @@ std::size_t prefetch_depth(const common::job_context& job) {
   return std::size_t{2} * job.microbatches_per_step();
 }
 
-/// A gradient is told of in so many parts at most: each costs the PS shard a waking.
-constexpr std::uint64_t parts_max = 4;
-
 std::vector<std::size_t> floats_of(const std::vector<engine::shard_range>& shards) {
   std::vector<std::size_t> floats;
   for (const auto& one : shards) floats.push_back(one.size);
@@ -100,7 +97,7 @@ trainer::trainer(std::shared_ptr<const common::job_context> job, worker_id worke
     , device_{std::move(computer.device)}
     , sums_{*computer_, job_->model->layout().flat_size()}
     , gradients_{job_->model->layout().flat_size(), buffers_max(*job_), std::move(server)}
-    , joined_{floats_of(job_->shards)} {
+    , joined_{floats_of(job_->shards), [this](std::size_t parity) { announced_.at(parity).take_back(); }} {
   if (job_->reads_in_place()) return;
   for (auto& version : parameters_) version.assign(job_->model->layout().flat_size(), 0.0F);
 }
@@ -143,8 +140,21 @@ result<void> trainer::read_version(timeline_id timeline, step_id step,
     if (!in_place) return tl::unexpected(in_place.error());
     view_ = std::move(*in_place);
   }
+  if (view_) announce(version_before(step));
   return computer_->read(version_before(step),
                          view_ ? view_->values : std::span<const float>(parameters_[step.value % 2]));
+}
+
+/// The parameters of one PS shard lie in its segment, which is another one after each start of the
+/// shard; those of several where joined_ maps them, and says so before it maps them anew.
+void trainer::announce(version_id version) {
+  const auto values = view_->values;
+  const auto reader = view_->parts.size() == 1 ? view_->parts.front().reader : nullptr;
+  auto& known = announced_[version.value % 2];
+  if (known.at == values.data() && known.reader == reader) return;
+  for (auto& one : announced_)
+    if (&one == &known || one.at == values.data()) one.take_back();
+  if (auto told = computer_->announce_parameters(values)) known = {reader, values.data(), std::move(told)};
 }
 
 result<computed_gradient> trainer::compute(const compute_gradient& what,
@@ -160,7 +170,7 @@ result<computed_gradient> trainer::compute(const compute_gradient& what,
   auto buffer = gradients_.acquire();
   if (!buffer) return tl::unexpected(buffer.error());
   const auto records = request_records(what);
-  const auto memory = buffer->buffer().begin_write();
+  const auto memory = begin_write(*buffer);
   const auto sum = computer_->lend(memory);
   if (!sum) return tl::unexpected(sum.error());
   diverged_slot_.reset();
@@ -180,7 +190,7 @@ result<computed_gradient> trainer::compute(const compute_gradient& what,
   };
   std::uint64_t told = flat_size;
   const auto on_part = [&](std::uint64_t from) {
-    if (told - from < flat_size / parts_max || !is_in_place_still()) return;
+    if (told - from < flat_size / engine::computer::progress_parts_max || !is_in_place_still()) return;
     if (!computer_->copy(**sum, from, memory.subspan(from, told - from))) return; // the end will fail too
     told = from;
     tell(*buffer, seal(), from);
@@ -193,6 +203,12 @@ result<computed_gradient> trainer::compute(const compute_gradient& what,
   if (!done) return tl::unexpected(done.error());
   const auto header = seal();
   return computed_gradient{std::move(*buffer), header};
+}
+
+std::span<float> trainer::begin_write(transport::pooled_gradient& buffer) {
+  const auto memory = buffer.buffer().begin_write();
+  if (buffer.attached() == nullptr) buffer.attached() = computer_->announce_gradient(memory);
+  return memory;
 }
 
 result<void> trainer::sum_subtree(const compute_gradient& what, engine::computer_vector& out,

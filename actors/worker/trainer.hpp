@@ -51,6 +51,9 @@ public:
   /// As computer::host_time().
   std::chrono::nanoseconds host_time() const { return computer_->host_time(); }
 
+  /// As computer::take_remarks().
+  std::vector<std::string> take_remarks() { return computer_->take_remarks(); }
+
   /// Copies version `version` of the shard's part into memory; false if `source` does not serve it
   /// any more.
   bool copy_part(const parameter_source& source, ps_shard_id shard, timeline_id timeline, version_id version);
@@ -74,6 +77,19 @@ public:
   std::optional<slot_id> diverged_slot() const { return diverged_slot_; }
 
 private:
+  /// Parameters in place that the computer was told of, and what keeps them mapped for as long.
+  struct announced_parameters {
+    std::shared_ptr<const transport::parameter_reader> reader; ///< null: joined_ does
+    const float* at = nullptr;
+    std::shared_ptr<void> told;
+
+    void take_back() {
+      told.reset(); // before the memory goes
+      reader.reset();
+      at = nullptr;
+    }
+  };
+
   trainer(std::shared_ptr<const common::job_context> job, worker_id worker, dlrun::incarnation incarnation,
           std::shared_ptr<const data::dataset> training, std::optional<data::augmentation> change,
           engine::placed_computer computer, std::shared_ptr<transport::segment_offers> server,
@@ -93,6 +109,8 @@ private:
                                 const subtree_sum::progress& tell);
   std::vector<std::uint32_t> places_in(const compute_gradient& what, slot_id slot) const;
   bool is_in_place_still() const;
+  void announce(version_id version);
+  std::span<float> begin_write(transport::pooled_gradient& buffer);
   result<void> diverged_at(step_id step, slot_id slot, const std::string& what);
   std::string describe_loss(std::span<const float> gradient) const;
   std::string name_records(step_id step, slot_id slot) const;
@@ -110,7 +128,8 @@ private:
   /// in place.
   std::array<std::vector<float>, 2> parameters_;
   transport::joined_parameters joined_;
-  std::optional<transport::joined_view> view_; ///< of these, if they are in place
+  std::optional<transport::joined_view> view_;    ///< of these, if they are in place
+  std::array<announced_parameters, 2> announced_; ///< of even and odd versions
   data::microbatch microbatch_;
   std::optional<slot_id> diverged_slot_;
 };

@@ -93,7 +93,6 @@ std::vector<bandwidth_case> bandwidth_cases(bench& b) {
   float *const x = b.ones(numbers), *const y = b.ones(numbers), *const z = b.ones(numbers);
   float *const small = b.ones(4096), *const more = b.ones(4096), *const most = b.ones(4096);
   const std::int64_t channels = 256, rows = numbers / channels;
-  const random_stream stream(1, random_purpose::dropout, 1, 2, 3);
   const cpu::pool_geometry halves{.channels = 64,
                                   .height = 128,
                                   .width = 128,
@@ -107,7 +106,7 @@ std::vector<bandwidth_case> bandwidth_cases(bench& b) {
           {"relu_forward", 2, relu_forward{x, y, numbers}},
           {"relu_backward", 3, relu_backward{x, y, z, numbers}},
           {"activate_forward", 2, activate_forward{cpu::activation::gelu, 0.0F, x, y, numbers}},
-          {"dropout", 2, dropout{stream, 0.5F, 2.0F, x, y, numbers}},
+          {"dropout", 2, dropout{reinterpret_cast<const slot_key*>(more), 3, 0.5F, 2.0F, x, y, numbers}},
           {"transpose", 2, transpose{16, 2048, numbers / 16 / 2048, x, y}},
           {"sum_columns", 1, sum_columns{rows, channels, x, small}},
           {"add_row", 2, add_row{rows, channels, small, x}},
@@ -144,10 +143,14 @@ void measure_bandwidth(bench& b) {
 void measure_products(bench& b) {
   for (const auto [m, n, k] :
        {std::array<std::int64_t, 3>{4096, 4096, 4096}, {64, 512, 784}, {512, 1024, 1024}}) {
-    const product what{m, n, k, false, true, b.ones(m * k), b.ones(k * n), b.ones(n), b.ones(m * n)};
-    const double time = b.seconds([&] { b.there().run(lane::compute, what); });
-    fmt::print("{{\"step\": \"{}product {}x{}x{}\", \"us\": {:.1f}, \"TFLOP/s\": {:.2f}}}\n", b.prefix(), m,
-               n, k, time * 1e6, 2.0 * static_cast<double>(m * n * k) / time / 1e12);
+    product what{m, n, k, false, true, b.ones(m * k), b.ones(k * n), b.ones(n), b.ones(m * n)};
+    for (const bool relu : {false, true}) {
+      what.relu = relu;
+      const double time = b.seconds([&] { b.there().run(lane::compute, what); });
+      fmt::print("{{\"step\": \"{}product {}x{}x{}{}\", \"us\": {:.1f}, \"TFLOP/s\": {:.2f}}}\n", b.prefix(),
+                 m, n, k, relu ? " with relu" : "", time * 1e6,
+                 2.0 * static_cast<double>(m * n * k) / time / 1e12);
+    }
   }
 }
 
@@ -176,6 +179,20 @@ void measure_convolutions(bench& b) {
   }
 }
 
+/// What steps cost that have nothing to do, one by one or as a graph.
+void measure_graphs(bench& b) {
+  constexpr int steps = 64; // as many as the engine has in one
+  float* const one = b.ones(1);
+  const std::vector<step> all(steps, fill{one, 1, 1.0F});
+  const auto made = value_of(b.there().make_graph(lane::compute, all));
+  const double single = b.seconds([&] {
+    for (const auto& what : all) b.there().run(lane::compute, what);
+  });
+  const double together = b.seconds([&] { b.there().run(*made); });
+  fmt::print("{{\"step\": \"{} fills of one float\", \"us\": {:.2f}}}\n", steps, single * 1e6);
+  fmt::print("{{\"step\": \"{} fills of one float, a graph\", \"us\": {:.2f}}}\n", steps, together * 1e6);
+}
+
 /// What a step costs that has nothing to do: the time of putting one into a lane, and of waiting.
 void measure_launches(bench& b) {
   float* const one = b.ones(1);
@@ -199,6 +216,7 @@ int main() {
       fmt::print("{{\"device\": \"{}\", \"libraries\": \"{}\"}}\n", opened->properties().name,
                  opened->properties().libraries);
       measure_launches(b);
+      measure_graphs(b);
     }
     measure_bandwidth(b);
     measure_products(b);

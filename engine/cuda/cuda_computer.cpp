@@ -1,6 +1,8 @@
 #include "engine/cuda/cuda_computer.hpp"
 
 #include "engine/cuda/device_backend.hpp"
+#include "engine/cuda/graph_device.hpp"
+#include "engine/cuda/host_copies.hpp"
 #include "engine/cuda/memory_shortage.hpp"
 #include "engine/fingerprint.hpp"
 #include "engine/network.hpp"
@@ -8,6 +10,8 @@
 #include <dlrun/check.hpp>
 #include <fmt/format.h>
 #include <map>
+#include <tuple>
+#include <utility>
 #include <vector>
 
 namespace dlrun::engine {
@@ -72,9 +76,10 @@ public:
   cuda_computer(std::shared_ptr<const model> model, int threads, std::unique_ptr<cuda::device> device,
                 host_watch::clock now)
       : model_{std::move(model)}
-      , device_{std::move(device)}
+      , device_{std::make_unique<graph_device>(std::move(device))}
       , fingerprint_{fmt::format("{} | {}", device_fingerprint(*device_), processor_fingerprint(threads))}
       , free_before_{device_->free_bytes()}
+      , copies_{*device_}
       , vectors_{*device_}
       , parameters_{*device_}
       , network_{model_, make_backend(threads, now)} {}
@@ -101,21 +106,27 @@ public:
   }
 
   result<void> copy(computer_vector& from, std::size_t begin, std::span<float> to) override {
-    if (!to.empty()) device_->download(lane_, floats_of(from).data() + begin, to.data(), to.size_bytes());
-    return device_->finish(lane_);
+    return copies_.download(lane_, floats_of(from).data() + begin, to);
+  }
+
+  std::shared_ptr<void> announce_parameters(std::span<const float> memory) override {
+    return copies_.announce(std::as_bytes(memory), cuda::host_access::read);
+  }
+  std::shared_ptr<void> announce_gradient(std::span<float> memory) override {
+    return copies_.announce(std::as_bytes(memory), cuda::host_access::write);
   }
 
   result<void> read(version_id, std::span<const float> parameters) override {
     if (auto room = parameters_.resize(parameters.size()); !room)
       return tl::unexpected(explained(room.error(), parameters.size_bytes()));
-    device_->upload(lane::compute, parameters.data(), parameters_.data(), parameters.size_bytes());
-    return {};
+    return copies_.upload(parameters, parameters_.data());
   }
 
   result<void> forward_backward(const batch& batch, const slot_key& key, computer_vector& gradient,
                                 const progress& tell) override {
     // What is told of is done, but what comes before it is not: copies of it need not wait for
     // that.
+    const graph_device::pass under_way{*device_};
     const auto beside = [&](std::uint64_t first_final) {
       lane_ = lane::side;
       tell(first_final);
@@ -127,16 +138,27 @@ public:
   }
 
   result<void> evaluate(const batch& batch, std::span<float> metrics) override {
+    const graph_device::pass under_way{*device_};
     return explained(network_.evaluate(parameters(), batch, metrics), batch.size, pass_kind::forward);
   }
 
   result<void> predict(std::span<const float> records, std::int64_t size, std::span<float> outputs) override {
+    const graph_device::pass under_way{*device_};
     return explained(network_.predict(parameters(), records, size, outputs), size, pass_kind::forward);
   }
 
   std::string fingerprint() const override { return fingerprint_; }
   std::vector<std::string> host_layers() const override { return backend_->host_layers(); }
   std::chrono::nanoseconds host_time() const override { return backend_->host_time(); }
+  std::vector<std::string> take_remarks() override {
+    auto remarks = copies_.take_remarks();
+    if (!device_->refused().empty() && !std::exchange(is_refusal_told_, true))
+      remarks.push_back(
+          fmt::format("gpu-graphs: steps are started one by one, since the driver makes no graph "
+                      "of them: {}",
+                      device_->refused()));
+    return remarks;
+  }
 
 private:
   /// What there is and was, `more` bytes of vectors that were to come beside.
@@ -146,9 +168,12 @@ private:
             .free = free_before_,
             .arithmetic = device_->arithmetic()};
   }
-  /// An error of a pass, of memory with what the pass needs.
-  result<void> explained(result<void> done, std::int64_t records, pass_kind kind) const {
-    if (done || done.error().code != error_code::limit_exceeded) return done;
+  /// An error of a pass, of memory with what the pass needs. What the pass has asked for is done by
+  /// then, so that whatever it needs may go.
+  result<void> explained(result<void> done, std::int64_t records, pass_kind kind) {
+    if (done) return done;
+    for (const auto one : {lane::compute, lane::side}) std::ignore = device_->finish(one);
+    if (done.error().code != error_code::limit_exceeded) return done;
     return tl::unexpected(explain_pass(done.error(), account(0), model_, records, kind));
   }
   /// An error of a vector.
@@ -163,13 +188,15 @@ private:
   std::span<const float> parameters() const { return {parameters_.data(), model_->layout().flat_size()}; }
 
   std::shared_ptr<const model> model_;
-  std::unique_ptr<cuda::device> device_; ///< outlives all that follows
+  std::unique_ptr<graph_device> device_; ///< outlives all that follows
   std::string fingerprint_;
   std::size_t free_before_; ///< of the device, in bytes, before anything of this
+  host_copies copies_;
   vector_memory vectors_;
   device_array<float> parameters_;
   device_backend* backend_ = nullptr; ///< the network's
   network network_;
+  bool is_refusal_told_ = false;
   lane lane_ = lane::compute; ///< where vectors are worked on
 };
 

@@ -1,6 +1,7 @@
 #include "engine/cuda/device_backend.hpp"
 
 #include "engine/compute_threads.hpp"
+#include "engine/computer.hpp"
 
 #include <algorithm>
 #include <dlrun/check.hpp>
@@ -19,6 +20,7 @@ device_backend::device_backend(std::shared_ptr<const model> model, int threads, 
     , threads_{threads}
     , on_{on}
     , watch_{now}
+    , key_{on}
     , activations_{on}
     , narrow_records_{on}
     , records_{on}
@@ -35,22 +37,23 @@ device_backend::device_backend(std::shared_ptr<const model> model, int threads, 
 }
 
 std::unique_ptr<backend_operation> device_backend::make_operation(const layer& layer, bool input_gradient) {
-  auto made = make_device_operation({on_, host_, watch_, *model_, records_}, layer, input_gradient);
+  auto made = make_device_operation(parts(), layer, input_gradient);
   if (made.values != nullptr) values_.push_back(made.values);
   if (made.on_host) host_layers_.push_back(layer.name());
   return std::move(made.compute);
 }
 
-/// What saves the processor a way to memory saves a device nothing.
+/// It reads no values that are to be looked at, and the device computes all of it.
 std::unique_ptr<backend_operation>
-device_backend::make_joined_operation(const layer&, std::span<const layer* const>, bool) {
-  return nullptr;
+device_backend::make_joined_operation(const layer& last, std::span<const layer* const> before, bool) {
+  return std::move(make_joined_device_operation(parts(), before, last).compute);
 }
 
 result<activations> device_backend::begin(std::size_t numbers) {
   use_threads(threads_);
   open_ = {};
   reached_.clear();
+  told_from_ = model_->layout().flat_size();
   if (auto room = activations_.resize(numbers); !room) return tl::unexpected(room.error());
   return activations_.first(numbers);
 }
@@ -217,7 +220,11 @@ result<cuda::event*> device_backend::event_number(std::size_t number) {
   return events_[number].get();
 }
 
+/// Each further part that is worth telling of: an event takes the device a moment, and is the end
+/// of a graph.
 void device_backend::reached(std::uint64_t first_final, const progress&) {
+  if (told_from_ - first_final < model_->layout().flat_size() / computer::progress_parts_max) return;
+  told_from_ = first_final;
   const auto at = event_number(reached_.size());
   if (!at) {
     broken_ = tl::unexpected(at.error());

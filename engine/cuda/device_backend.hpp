@@ -57,6 +57,7 @@ private:
     bool on_device = false; ///< where the metrics go
   };
 
+  operation_parts parts() { return {on_, host_, watch_, *model_, key_, records_}; }
   result<void> upload_records(std::span<const float> records);
   result<void> make_room(std::size_t outputs);
   result<void> bring_targets(const batch& batch);
@@ -74,7 +75,8 @@ private:
   int threads_;
   kernels::cuda::device& on_;
   kernels::cpu::onednn host_;
-  host_watch watch_;                 ///< of host_layers_
+  host_watch watch_; ///< of host_layers_
+  pass_key key_;
   std::vector<value_check*> values_; ///< of operations, which the network owns
   std::vector<std::string> host_layers_;
   activation_array activations_, narrow_records_;
@@ -88,6 +90,7 @@ private:
   open_loss open_;
   std::vector<std::unique_ptr<kernels::cuda::event>> events_; ///< reused from pass to pass
   std::vector<std::uint64_t> reached_;                        ///< of this pass, one an event
+  std::uint64_t told_from_ = 0;                               ///< in this pass, the last of them
   result<void> broken_;                                       ///< what a call that returns nothing met
 };
 

@@ -16,7 +16,7 @@ struct maker {
     return make_host_operation(parts.device, of.make_operation(parts.host, input_gradient), parts.watch);
   }
   device_operation operator()(const linear_description& what) const {
-    return make_device_linear(parts.device, what);
+    return make_device_linear(parts.device, what, false);
   }
   device_operation operator()(const convolution_description& what) const {
     return make_device_convolution(parts.device, what);
@@ -35,7 +35,7 @@ struct maker {
     return make_device_activation(parts.device, what);
   }
   device_operation operator()(const dropout_description& what) const {
-    return make_device_dropout(parts.device, what);
+    return make_device_dropout(parts, what);
   }
   device_operation operator()(const batch_norm_description& what) const {
     return make_device_batch_norm(parts.device, what, of.input_shape()[0]);
@@ -72,6 +72,17 @@ struct maker {
 device_operation make_device_operation(const operation_parts& parts, const layer& layer,
                                        bool input_gradient) {
   return std::visit(maker{parts, layer, input_gradient}, layer.describe());
+}
+
+/// cuBLASLt's gelu is that of tanh, rounded in its own way, and the slope of gelu needs what linear
+/// gives: so relu is the only activation that a product takes.
+device_operation make_joined_device_operation(const operation_parts& parts,
+                                              std::span<const layer* const> before, const layer& last) {
+  const auto after = last.describe();
+  if (before.size() != 1 || !std::holds_alternative<relu_description>(after)) return {};
+  const auto first = before.front()->describe();
+  const auto* const linear = std::get_if<linear_description>(&first);
+  return linear == nullptr ? device_operation{} : make_device_linear(parts.device, *linear, true);
 }
 
 } // namespace dlrun::engine

@@ -4,6 +4,7 @@
 #include "engine/backend.hpp"
 #include "engine/cuda/device_array.hpp"
 #include "engine/cuda/host_watch.hpp"
+#include "engine/cuda/pass_key.hpp"
 #include "engine/layer.hpp"
 #include "engine/model.hpp"
 #include "kernels/cuda/device_api.hpp"
@@ -11,6 +12,7 @@
 #include <cstdint>
 #include <dlrun/error.hpp>
 #include <memory>
+#include <span>
 
 namespace dlrun::engine {
 
@@ -41,6 +43,7 @@ struct operation_parts {
   kernels::cpu::onednn& host;         ///< for layers that the device does not know
   host_watch& watch;                  ///< of these
   const model& of;                    ///< whose layers they compute
+  pass_key& key;                      ///< of the pass
   const device_array<float>& records; ///< of the pass, on the device, in the order of the host
 };
 
@@ -48,12 +51,17 @@ struct operation_parts {
 /// know, the one of the processor.
 device_operation make_device_operation(const operation_parts& parts, const layer& layer, bool input_gradient);
 
+/// An operation that computes `before`, of which each is read by the next alone, and `last`, where
+/// the device has a step for all of them: linear and relu. Without `compute` where it has none.
+device_operation make_joined_device_operation(const operation_parts& parts,
+                                              std::span<const layer* const> before, const layer& last);
+
 /// How many numbers a step is about.
 inline std::int64_t number_count(activations numbers) { return static_cast<std::int64_t>(numbers.size()); }
 
 // ---- the parts of that, one file each
 
-device_operation make_device_linear(kernels::cuda::device& device, const linear_description& what);
+device_operation make_device_linear(kernels::cuda::device& device, const linear_description& what, bool relu);
 device_operation make_device_convolution(kernels::cuda::device& device, const convolution_description& what);
 device_operation make_device_transposed_convolution(kernels::cuda::device& device,
                                                     const transposed_convolution_description& what);
@@ -61,7 +69,7 @@ device_operation make_device_pool(kernels::cuda::device& device, const max_pool_
 device_operation make_device_pool(kernels::cuda::device& device, const average_pool_description& what);
 device_operation make_device_relu(kernels::cuda::device& device);
 device_operation make_device_activation(kernels::cuda::device& device, const activation_description& what);
-device_operation make_device_dropout(kernels::cuda::device& device, const dropout_description& what);
+device_operation make_device_dropout(const operation_parts& parts, const dropout_description& what);
 device_operation make_device_batch_norm(kernels::cuda::device& device, const batch_norm_description& what,
                                         std::int64_t channels);
 device_operation make_device_group_norm(kernels::cuda::device& device, const group_norm_description& what);

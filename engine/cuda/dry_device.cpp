@@ -42,12 +42,22 @@ result<void*> dry_device::allocate_host(std::size_t bytes) {
 
 void dry_device::release_host(void* memory) { host_memory_.erase(memory); }
 
+result<std::unique_ptr<kernels::cuda::host_registration>>
+dry_device::register_host(std::span<const std::byte>, kernels::cuda::host_access) {
+  return fail(error_code::bad_usage, "there is no device");
+}
+
 void dry_device::upload(lane, const void*, void*, std::size_t) {}
 
 void dry_device::download(lane, const void*, void* to, std::size_t bytes) { std::memset(to, 0, bytes); }
 
 void dry_device::run(lane, const kernels::cuda::step& what) {
   if (heard_) heard_(what);
+}
+
+result<std::unique_ptr<kernels::cuda::graph>> dry_device::make_graph(lane,
+                                                                     std::span<const kernels::cuda::step>) {
+  return fail(error_code::bad_usage, "there is no device");
 }
 
 result<std::unique_ptr<kernels::cuda::event>> dry_device::make_event() { return std::make_unique<moment>(); }

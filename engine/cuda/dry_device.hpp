@@ -13,8 +13,8 @@
 namespace dlrun::engine {
 
 /// Takes every call, computes nothing and has no memory: its addresses are numbers that nobody
-/// reads, aligned as those of a GPU. What comes from it is 0, so a layer that the host computes
-/// would compute with that.
+/// reads, aligned as those of a GPU. It makes no graphs, and is told of no memory. What comes from
+/// it is 0, so a layer that the host computes would compute with that.
 class dry_device final : public kernels::cuda::device {
 public:
   using lane = kernels::cuda::lane;
@@ -38,9 +38,14 @@ public:
   void release(void* memory) override;
   result<void*> allocate_host(std::size_t bytes) override;
   void release_host(void* memory) override;
+  result<std::unique_ptr<kernels::cuda::host_registration>>
+  register_host(std::span<const std::byte> memory, kernels::cuda::host_access how) override;
   void upload(lane on, const void* from, void* to, std::size_t bytes) override;
   void download(lane on, const void* from, void* to, std::size_t bytes) override;
   void run(lane on, const kernels::cuda::step& what) override;
+  result<std::unique_ptr<kernels::cuda::graph>>
+  make_graph(lane on, std::span<const kernels::cuda::step> steps) override;
+  void run(kernels::cuda::graph&) override {}
   result<std::unique_ptr<event>> make_event() override;
   void record(lane, event&) override {}
   void wait(lane, event&) override {}

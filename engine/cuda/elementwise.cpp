@@ -65,15 +65,21 @@ private:
 
 class dropout_operation final : public backend_operation {
 public:
-  dropout_operation(cuda::device& on, const dropout_description& what)
+  dropout_operation(cuda::device& on, pass_key& key, const dropout_description& what)
       : on_{on}
+      , key_{key}
       , what_{what} {}
 
   result<void> forward(const pass& now, std::span<const activations> inputs, activations output) override {
-    if (now.training)
-      mask(now, inputs[0], output);
-    else if (output.data() != inputs[0].data())
-      on_.run(lane::compute, cuda::copy_activations{inputs[0].data(), output.data(), number_count(output)});
+    if (!now.training) {
+      if (output.data() != inputs[0].data())
+        on_.run(lane::compute, cuda::copy_activations{inputs[0].data(), output.data(), number_count(output)});
+      return {};
+    }
+    const auto there = key_.bring(now.key);
+    if (!there) return tl::unexpected(there.error());
+    brought_ = *there;
+    mask(now, inputs[0], output);
     return {};
   }
 
@@ -89,12 +95,14 @@ public:
 private:
   /// That of (seed, step, slot, layer), drawn anew: cheaper than keeping it.
   void mask(const pass& now, activations from, activations to) {
-    on_.run(lane::compute, cuda::dropout{now.random(random_purpose::dropout), what_.p, what_.scale,
-                                         from.data(), to.data(), number_count(to)});
+    on_.run(lane::compute, cuda::dropout{brought_, now.layer, what_.p, what_.scale, from.data(), to.data(),
+                                         number_count(to)});
   }
 
   cuda::device& on_;
+  pass_key& key_;
   dropout_description what_;
+  const slot_key* brought_ = nullptr;
 };
 
 class add_operation final : public backend_operation {
@@ -169,8 +177,8 @@ device_operation make_device_activation(cuda::device& device, const activation_d
   return {std::make_unique<activation_operation>(device, what)};
 }
 
-device_operation make_device_dropout(cuda::device& device, const dropout_description& what) {
-  return {std::make_unique<dropout_operation>(device, what)};
+device_operation make_device_dropout(const operation_parts& parts, const dropout_description& what) {
+  return {std::make_unique<dropout_operation>(parts.device, parts.key, what)};
 }
 
 device_operation make_device_add(cuda::device& device) { return {std::make_unique<add_operation>(device)}; }

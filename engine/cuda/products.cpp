@@ -11,9 +11,11 @@ using kernels::cpu::convolution_geometry;
 
 class linear_operation final : public backend_operation {
 public:
-  linear_operation(cuda::device& on, const linear_description& what)
+  /// `relu`: of what the layer gives, in the same step.
+  linear_operation(cuda::device& on, const linear_description& what, bool relu)
       : on_{on}
       , what_{what}
+      , relu_{relu}
       , narrow_weights_{on} {}
 
   result<void> forward(const pass& now, std::span<const activations> inputs, activations output) override {
@@ -26,12 +28,16 @@ public:
                                          .a = inputs[0].data(),
                                          .b = weights_,
                                          .row = what_.bias ? now.tensors[1].data() : nullptr,
-                                         .c = output.data()});
+                                         .c = output.data(),
+                                         .relu = relu_});
     return {};
   }
 
-  void backward(const pass& now, std::span<const activations> inputs, activations,
+  void backward(const pass& now, std::span<const activations> inputs, activations output,
                 activations output_gradient, std::span<const activations> input_gradients) override {
+    if (relu_)
+      on_.run(lane::compute, cuda::relu_backward{output.data(), output_gradient.data(),
+                                                 output_gradient.data(), number_count(output)});
     on_.run(lane::compute, cuda::product{.m = what_.out,
                                          .n = what_.in,
                                          .k = now.batch,
@@ -57,7 +63,7 @@ public:
                                            .c = input_gradients[0].data()});
   }
 
-  memory_use memory() const override { return {.output_on_way_back = false}; }
+  memory_use memory() const override { return {.output_on_way_back = relu_}; }
 
 private:
   /// For the pass that begins: as activations are, since they are multiplied with those.
@@ -73,6 +79,7 @@ private:
 
   cuda::device& on_;
   linear_description what_;
+  bool relu_;
   activation_array narrow_weights_;
   const void* weights_ = nullptr; ///< of this pass
 };
@@ -214,8 +221,8 @@ private:
 
 } // namespace
 
-device_operation make_device_linear(cuda::device& device, const linear_description& what) {
-  return {std::make_unique<linear_operation>(device, what)};
+device_operation make_device_linear(cuda::device& device, const linear_description& what, bool relu) {
+  return {std::make_unique<linear_operation>(device, what, relu)};
 }
 
 device_operation make_device_convolution(cuda::device& device, const convolution_description& what) {

@@ -17,6 +17,7 @@ struct convolution_geometry {
   std::int64_t kernel_height() const { return flat ? 1 : kernel; }
   std::int64_t stride_height() const { return flat ? 1 : stride; }
   std::int64_t padding_height() const { return flat ? 0 : padding; }
+  bool operator==(const convolution_geometry&) const = default;
 };
 
 } // namespace dlrun::kernels::cpu

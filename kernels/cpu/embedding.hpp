@@ -9,6 +9,7 @@ namespace dlrun::kernels::cpu {
 /// `fields` numbers of rows a record; a row has `dim` values.
 struct embedding_geometry {
   std::int64_t fields = 0, dim = 0;
+  bool operator==(const embedding_geometry&) const = default;
 };
 
 /// y(record, d, field) = table(indices(record, field), d). Each index is a row of `table`(rows,

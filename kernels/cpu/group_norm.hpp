@@ -12,6 +12,7 @@ namespace dlrun::kernels::cpu {
 struct group_geometry {
   std::int64_t pixels = 1, channels = 1, groups = 1;
   float eps = 1e-5F; ///< added to the biased variance
+  bool operator==(const group_geometry&) const = default;
 };
 
 /// y = (x - mean) * inverse_deviation * weight + bias, with mean and deviation of each record's

@@ -15,6 +15,7 @@ struct pool_geometry {
   std::int64_t kernel = 1, stride = 1, padding = 0;
   bool of_relu = false;   ///< pools relu(x): the same bits as relu and then the pool, and the same dx
   std::int64_t block = 0; ///< x is (batch, channels / block, height, width, block); 0: all channels together
+  bool operator==(const pool_geometry&) const = default;
 };
 
 /// Winner of a window in which relu left nothing: dy goes nowhere.

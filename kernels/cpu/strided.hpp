@@ -9,6 +9,7 @@ namespace dlrun::kernels::cpu {
 /// Columns [first, first + count) of a matrix with rows of `width` values.
 struct column_run {
   std::int64_t width = 0, first = 0, count = 0;
+  bool operator==(const column_run&) const = default;
 };
 
 /// `to`(rows, count) = those columns of `from`(rows, width).

@@ -4,6 +4,8 @@
 #include "kernels/cuda/fours.hpp"
 #include "kernels/cuda/reduce.hpp"
 
+#include <limits>
+
 namespace dlrun::kernels::cuda {
 namespace {
 
@@ -23,14 +25,18 @@ __global__ void write_column_sums(sum_columns what, column_plan plan) {
     what.sums[c] = static_cast<float>(sum_slices(what.scratch, plan, what.columns, c));
 }
 
-/// One row for all.
+/// One row for all; what is not above `least` becomes that, but NaN stays.
 struct added_row {
   const float* row;
   std::int64_t columns;
+  float least;
   __device__ four operator()(std::int64_t group, const four& from, const four&) const {
     const four_columns c = columns_of_group(group, columns);
     four out;
-    for (int k = 0; k < 4; ++k) out.v[k] = from.v[k] + row[c.at[k]];
+    for (int k = 0; k < 4; ++k) {
+      const float sum = from.v[k] + row[c.at[k]];
+      out.v[k] = sum <= least ? least : sum;
+    }
     return out;
   }
 };
@@ -46,7 +52,8 @@ void run(queue on, precision stored, const sum_columns& what) {
 }
 
 void run(queue on, precision stored, const add_row& what) {
-  run_fours(on, stored, added_row{what.row, what.columns}, what.to, nullptr, what.to,
+  const float least = what.relu ? 0.0F : -std::numeric_limits<float>::infinity();
+  run_fours(on, stored, added_row{what.row, what.columns, least}, what.to, nullptr, what.to,
             what.rows * what.columns);
 }
 

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdlib>
 #include <thread>
 
 namespace dlrun::kernels::cuda {
@@ -26,6 +27,22 @@ public:
 
 private:
   cudaEvent_t raw_;
+};
+
+/// All devices of the process know of it.
+class cuda_registration final : public host_registration {
+public:
+  cuda_registration(int number, void* begin)
+      : number_(number)
+      , begin_(begin) {}
+  ~cuda_registration() override {
+    static_cast<void>(cudaSetDevice(number_)); // of the thread that this happens to be
+    static_cast<void>(cudaHostUnregister(begin_));
+  }
+
+private:
+  int number_;
+  void* begin_;
 };
 
 cudaEvent_t raw(const event& at) { return static_cast<const cuda_event&>(at).raw(); }
@@ -125,11 +142,30 @@ void cuda_device::release_host(void* memory) {
   note(cudaFreeHost(memory), "giving memory of the host back");
 }
 
+result<std::unique_ptr<host_registration>> cuda_device::register_host(std::span<const std::byte> memory,
+                                                                      host_access how) {
+  if (!ready()) return tl::unexpected(*failed_);
+  auto flags = static_cast<unsigned>(cudaHostRegisterPortable);
+  if (how == host_access::read) {
+    int can = 0;
+    const auto asked =
+        cuda_call(cudaDeviceGetAttribute(&can, cudaDevAttrHostRegisterReadOnlySupported, number_),
+                  "asking about memory that is read-only");
+    if (!asked) return tl::unexpected(asked.error());
+    if (can == 0) return fail(error_code::system, "it takes no memory that is mapped read-only");
+    flags |= static_cast<unsigned>(cudaHostRegisterReadOnly);
+  }
+  auto* const begin = const_cast<std::byte*>(memory.data());
+  if (const auto done = cuda_call(cudaHostRegister(begin, memory.size(), flags), "cudaHostRegister"); !done)
+    return fail(error_code::system, done.error().message);
+  return std::make_unique<cuda_registration>(number_, begin);
+}
+
 void cuda_device::copy(lane on, const void* from, void* to, std::size_t bytes, cudaMemcpyKind kind) {
   if (bytes == 0 || !ready()) return;
   auto& queue = *state(on).lane;
   note(cudaMemcpyAsync(to, from, bytes, kind, queue.stream()), "copying");
-  queue.count_step();
+  queue.count_steps(1);
 }
 
 void cuda_device::upload(lane on, const void* from, void* to, std::size_t bytes) {
@@ -142,24 +178,61 @@ void cuda_device::download(lane on, const void* from, void* to, std::size_t byte
 
 // ---- computation
 
+/// Gives a step to the stream.
+result<void> cuda_device::put(queue_state& here, const step& what) {
+  const auto stream = here.lane->stream();
+  if (const auto* one = std::get_if<product>(&what)) return products_->run(stream, here.for_products, *one);
+  if (const auto* other = std::get_if<convolution>(&what))
+    return convolutions_->run(stream, here.for_convolutions, *other);
+  const auto doubles = scratch_of_step(what);
+  const auto room = here.scratch.room(stream, static_cast<std::size_t>(doubles) * sizeof(double));
+  if (!room) return tl::unexpected(room.error());
+  if (doubles == 0)
+    run_kernels(stream, arithmetic_, what);
+  else
+    run_kernels(stream, arithmetic_, with_scratch(what, static_cast<double*>(*room)));
+  return {};
+}
+
 void cuda_device::run(lane on, const step& what) {
   if (!ready()) return;
   auto& here = state(on);
-  const auto stream = here.lane->stream();
-  if (const auto* one = std::get_if<product>(&what))
-    note(products_->run(stream, here.for_products, *one));
-  else if (const auto* other = std::get_if<convolution>(&what))
-    note(convolutions_->run(stream, here.for_convolutions, *other));
-  else if (const auto doubles = scratch_of_step(what); doubles > 0) {
-    const auto room = here.scratch.room(stream, static_cast<std::size_t>(doubles) * sizeof(double));
-    if (!room) return note(result<void>{tl::unexpected(room.error())});
-    run_kernels(stream, arithmetic_, with_scratch(what, static_cast<double*>(*room)));
-  } else
-    run_kernels(stream, arithmetic_, what);
+  note(put(here, what));
   last_step_ = step_name(what);
   if (const auto status = cudaGetLastError(); status != cudaSuccess)
     note(status, fmt::format("in or before the step {}", last_step_));
-  here.lane->count_step();
+  here.lane->count_steps(1);
+}
+
+/// With the variable, CUDA says at each launch what went wrong with it: of a graph it would say
+/// that of the whole.
+result<std::unique_ptr<graph>> cuda_device::make_graph(lane on, std::span<const step> steps) {
+  if (!ready()) return tl::unexpected(*failed_);
+  const char* const blocking = std::getenv("CUDA_LAUNCH_BLOCKING");
+  if (blocking != nullptr && std::string_view{blocking} != "0")
+    return fail(error_code::system, "CUDA_LAUNCH_BLOCKING is set");
+  auto made = std::make_unique<cuda_graph>(on, steps);
+  auto& here = state(on);
+  auto done =
+      made->capture(here.lane->stream(), here.rooms(), [&](const step& one) { return put(here, one); });
+  if (!done) return tl::unexpected(done.error());
+  return made;
+}
+
+/// What a lane computes in may have moved when another step wanted more of it: then the graph is
+/// made anew.
+void cuda_device::run(graph& what) {
+  if (!ready()) return;
+  auto& one = static_cast<cuda_graph&>(what);
+  auto& here = state(one.on());
+  const auto put_one = [&](const step& step) { return put(here, step); };
+  if (!one.fits(here.rooms()) && !one.capture(here.lane->stream(), here.rooms(), put_one)) {
+    for (const auto& step : one.steps()) run(one.on(), step);
+    return;
+  }
+  last_step_ = one.name();
+  note(one.launch(here.lane->stream()));
+  here.lane->count_steps(static_cast<int>(one.steps().size()));
 }
 
 // ---- order

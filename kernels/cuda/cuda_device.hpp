@@ -2,6 +2,7 @@
 #pragma once
 
 #include "kernels/cuda/convolution.hpp"
+#include "kernels/cuda/cuda_graph.hpp"
 #include "kernels/cuda/cuda_lane.hpp"
 #include "kernels/cuda/device_api.hpp"
 #include "kernels/cuda/product.hpp"
@@ -10,6 +11,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <string>
 #include <string_view>
 
 namespace dlrun::kernels::cuda {
@@ -30,10 +32,14 @@ public:
   void release(void* memory) override;
   result<void*> allocate_host(std::size_t bytes) override;
   void release_host(void* memory) override;
+  result<std::unique_ptr<host_registration>> register_host(std::span<const std::byte> memory,
+                                                           host_access how) override;
   void upload(lane on, const void* from, void* to, std::size_t bytes) override;
   void download(lane on, const void* from, void* to, std::size_t bytes) override;
 
   void run(lane on, const step& what) override;
+  result<std::unique_ptr<graph>> make_graph(lane on, std::span<const step> steps) override;
+  void run(graph& what) override;
 
   result<std::unique_ptr<event>> make_event() override;
   void record(lane on, event& at) override;
@@ -46,6 +52,8 @@ private:
   struct queue_state {
     std::unique_ptr<cuda_lane> lane;
     workspace for_products, for_convolutions, scratch;
+
+    lane_rooms rooms() const { return {for_products.memory(), for_convolutions.memory(), scratch.memory()}; }
   };
 
   cuda_device(int number, device_properties properties, precision arithmetic);
@@ -53,6 +61,7 @@ private:
   queue_state& state(lane on) { return queues_.at(static_cast<std::size_t>(on)); }
   /// Makes the device the current one. @returns whether it is still of use.
   bool ready();
+  result<void> put(queue_state& here, const step& what);
   void note(cudaError_t code, std::string_view doing);
   void note(const result<void>& done);
   void copy(lane on, const void* from, void* to, std::size_t bytes, cudaMemcpyKind kind);
@@ -64,8 +73,8 @@ private:
   std::array<queue_state, 2> queues_;
   std::unique_ptr<products> products_;
   std::unique_ptr<convolutions> convolutions_;
-  std::string_view last_step_ = "(none)"; ///< that was put into a lane
-  std::optional<error> failed_;           ///< the first failure
+  std::string last_step_ = "(none)"; ///< or graph, that was put into a lane
+  std::optional<error> failed_;      ///< the first failure
 };
 
 } // namespace dlrun::kernels::cuda

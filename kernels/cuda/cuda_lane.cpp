@@ -6,7 +6,8 @@ namespace dlrun::kernels::cuda {
 namespace {
 
 /// CUDA holds about 1024 launches of a stream, then launching waits: so there are few milestones,
-/// and they cost a 64th of a launch.
+/// and they cost a 64th of a launch. A graph has no more steps (engine/cuda/step_graphs.hpp), so
+/// that none of them takes longer than what comes between two milestones.
 constexpr int steps_per_milestone = 64;
 
 } // namespace
@@ -24,8 +25,9 @@ cuda_lane::~cuda_lane() {
   static_cast<void>(cudaStreamDestroy(stream_));
 }
 
-void cuda_lane::count_step() {
-  if (++steps_ < steps_per_milestone) return;
+void cuda_lane::count_steps(int steps) {
+  steps_ += steps;
+  if (steps_ < steps_per_milestone) return;
   steps_ = 0;
   static_cast<void>(moved());
   add_milestone();

@@ -20,8 +20,8 @@ public:
 
   cudaStream_t stream() const { return stream_; }
 
-  /// Something was put into the stream.
-  void count_step();
+  /// So many steps were put into the stream.
+  void count_steps(int steps);
   /// Whether a milestone was passed since this was asked last.
   bool moved();
 

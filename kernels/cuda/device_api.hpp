@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <dlrun/error.hpp>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -40,6 +41,33 @@ public:
   event& operator=(const event&) = delete;
 };
 
+/// What a device does with memory of the host that others have made.
+enum class host_access : std::uint8_t {
+  read, ///< copies from it; the host may have mapped it read-only
+  write ///< copies into it
+};
+
+/// Memory of the host that a device was told of. It may outlive the device, and be destroyed in any
+/// thread: before the memory is unmapped, and while no copy of it is in a lane.
+class host_registration {
+public:
+  virtual ~host_registration() = default;
+  host_registration() = default;
+  host_registration(const host_registration&) = delete;
+  host_registration& operator=(const host_registration&) = delete;
+};
+
+/// Steps that a device has prepared: to put them all into a lane costs it about as much as to put
+/// one. Made by the device that it is used with, which outlives it; it outlives what it put into a
+/// lane.
+class graph {
+public:
+  virtual ~graph() = default;
+  graph() = default;
+  graph(const graph&) = delete;
+  graph& operator=(const graph&) = delete;
+};
+
 /// One device for one thread: memory, two lanes, libraries. Used by one thread at a time.
 ///
 /// Calls that return nothing only put something into a lane. What goes wrong with them, then or
@@ -70,6 +98,10 @@ public:
   /// Of the host, where copies need no detour: as allocate().
   virtual result<void*> allocate_host(std::size_t bytes) = 0;
   virtual void release_host(void* memory) = 0;
+  /// Tells the device of memory of the host that it is to copy directly, as if it were of
+  /// allocate_host(). @returns system, saying what the driver refuses; copies still work.
+  virtual result<std::unique_ptr<host_registration>> register_host(std::span<const std::byte> memory,
+                                                                   host_access how) = 0;
   /// From the host to the device. `from` may change after finish() of the lane.
   virtual void upload(lane on, const void* from, void* to, std::size_t bytes) = 0;
   /// From the device to the host. It is there after finish() of the lane.
@@ -78,6 +110,15 @@ public:
   // ---- computation
 
   virtual void run(lane on, const step& what) = 0;
+
+  /// Prepares steps for `on`, each of which has run there before: so that libraries have chosen
+  /// how, and have the memory that they compute in. Nothing of them happens yet. They keep the
+  /// arguments that they have now; what lies at their addresses is read when they run. @returns
+  /// system or limit_exceeded, saying what the driver refuses: the steps can still be run one by
+  /// one.
+  virtual result<std::unique_ptr<graph>> make_graph(lane on, std::span<const step> steps) = 0;
+  /// As run() of its steps in their order, in the lane that it was made for.
+  virtual void run(graph& what) = 0;
 
   // ---- order
 

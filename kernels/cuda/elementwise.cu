@@ -55,8 +55,13 @@ struct relu_slope {
 
 /// Of dropout: a group's four numbers come from one call of the stream.
 struct masked {
-  random_stream stream;
+  const slot_key* key;
+  std::uint32_t layer;
   float p, scale;
+  random_stream stream{0, random_purpose::dropout, 0, 0, 0}; ///< since begin() the one of *key
+  __device__ void begin() {
+    stream = random_stream(key->seed, random_purpose::dropout, key->step, key->slot, layer);
+  }
   __device__ four operator()(std::int64_t group, const four& from, const four&) const {
     const auto words = stream.words(static_cast<std::uint64_t>(group));
     four out;
@@ -171,7 +176,8 @@ void run(queue on, precision stored, const activate_backward& what) {
   run_each(on, stored, activated_slope{what.kind, what.slope}, value, what.dy, what.dx, what.count);
 }
 void run(queue on, precision stored, const dropout& what) {
-  run_fours(on, stored, masked{what.stream, what.p, what.scale}, what.from, nullptr, what.to, what.count);
+  run_fours(on, stored, masked{what.key, what.layer, what.p, what.scale}, what.from, nullptr, what.to,
+            what.count);
 }
 
 } // namespace dlrun::kernels::cuda

@@ -44,10 +44,11 @@ __device__ void write_four(Number* to, std::int64_t group, std::int64_t count, b
 }
 
 /// `to` = function(group, four of a, four of b), for all groups of four. `a` and `b` may be null,
-/// or `to`.
+/// or `to`. A function may have begin(), which each thread calls first.
 template <class Function, class From, class To>
 __global__ void map_fours(Function function, const From* a, const From* b, To* to, std::int64_t count,
                           bool aligned) {
+  if constexpr (requires { function.begin(); }) function.begin();
   for (std::int64_t group = thread_number(); group < (count + 3) / 4; group += thread_count()) {
     const bool whole = aligned && 4 * group + 4 <= count;
     const four x = read_four(a, group, count, whole), y = read_four(b, group, count, whole);

@@ -6,7 +6,7 @@
 set(seam)
 foreach(header IN ITEMS kernels/cuda/device_api.hpp kernels/cuda/precision.hpp kernels/cuda/steps.hpp kernels/cpu/activations.hpp kernels/cpu/average_pool.hpp
                         kernels/cpu/convolution_geometry.hpp kernels/cpu/distance.hpp kernels/cpu/embedding.hpp kernels/cpu/group_norm.hpp kernels/cpu/max_pool.hpp
-                        kernels/cpu/strided.hpp include/dlrun/random.hpp include/dlrun/error.hpp)
+                        kernels/cpu/strided.hpp include/dlrun/batch.hpp include/dlrun/random.hpp include/dlrun/error.hpp)
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/${header})
   file(SHA256 ${CMAKE_SOURCE_DIR}/${header} digest)
   string(APPEND seam ${digest})

@@ -16,7 +16,8 @@ namespace dlrun::kernels::cuda {
 /// Runs product steps in one precision, without TF32 where fp32 is wanted. What computes a product
 /// is cuBLASLt's first suggestion among those that sum in a fixed order, for a workspace of a fixed
 /// size: a function of the version, the device, the sizes and whether pointers are aligned to 16
-/// bytes, never of timing. Of the device that is current when it is made.
+/// bytes, never of timing. It adds the row of a product and takes relu, if it keeps NaN as it is:
+/// that is tried once for each plan. Of the device that is current when it is made.
 class products {
 public:
   static result<std::unique_ptr<products>> make(precision arithmetic);
@@ -29,10 +30,14 @@ public:
 
 private:
   struct plan;
-  using key = std::array<std::int64_t, 8>;
+  using key = std::array<std::int64_t, 9>;
 
   products(cublasLtHandle_t handle, precision arithmetic);
-  result<plan*> plan_for(const product& what);
+  result<plan*> plan_for(cudaStream_t on, void* room, const product& what);
+  result<std::unique_ptr<plan>> make_plan(const product& what, std::uint32_t alignment, bool relu_inside);
+  result<bool> keeps_nan(cudaStream_t on, void* room, const plan& with, const product& what);
+  cublasStatus_t multiply(cudaStream_t on, void* room, const plan& with, const product& what,
+                          const float* row);
 
   cublasLtHandle_t handle_;
   precision arithmetic_;

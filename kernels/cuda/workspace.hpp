@@ -19,6 +19,8 @@ public:
   /// At least `bytes`, aligned to 256; null for 0. Of the device that is current when it grows, for
   /// which it waits until the stream is empty. @returns limit_exceeded when there is no more.
   result<void*> room(cudaStream_t of, std::size_t bytes);
+  /// What room() gives for as much as it was asked for last, or less.
+  const void* memory() const { return memory_; }
   /// The most that it was asked for.
   std::size_t wanted() const { return wanted_; }
 

@@ -162,6 +162,30 @@ TEST_F(cuda_computer_test, a_device_that_failed_is_the_error_of_the_pass) {
   }
 }
 
+/// Also one that is a graph. The embedding says of a bad index when the way back is in the lane.
+TEST_F(cuda_computer_test, a_pass_that_has_an_error_leaves_nothing_to_do_either) {
+  const auto table = build_model(
+      "input: [3] layers { embedding { num_embeddings: 10 embedding_dim: 2 } } layers { flatten {} } "
+      "layers { linear { out_features: 3 } } layers { relu {} } layers { linear { out_features: 3 } }");
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    stand_in_settings settings;
+    settings.seed = seed;
+    auto device = std::make_unique<stand_in_device>(settings);
+    const auto& lanes = *device;
+    parameters.resize(table->layout().flat_size());
+    table->initialise(1, parameters);
+    const auto one = make_cuda_computer(table, 1, std::move(device));
+    ASSERT_TRUE(one->read({0}, parameters));
+    auto gradient = one->make_vector(parameters.size()).value();
+    for (int pass = 0; pass < 4; ++pass) {
+      records = {0, 1, 2, 3, 4, pass == 3 ? 10.0F : 5.0F};
+      EXPECT_EQ(one->forward_backward(both(), {1, 2, 3}, *gradient, nullptr).has_value(), pass < 3);
+      EXPECT_TRUE(lanes.is_idle()) << "seed " << seed << ", pass " << pass;
+    }
+    EXPECT_GT(lanes.counts().graphs, 0);
+  }
+}
+
 TEST_F(cuda_computer_test, a_target_that_the_loss_does_not_take_is_bad_data) {
   labels[1] = 7;
   const auto one = make(small);

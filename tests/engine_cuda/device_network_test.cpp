@@ -1,10 +1,13 @@
 // Whole models on a device, against the same on the processor.
 #include "engine/cuda/cuda_computer.hpp"
+#include "engine/cuda/dry_device.hpp"
 #include "engine/network.hpp"
 #include "kernels/cuda/stand_in/stand_in_device.hpp"
 #include "tests/engine/gradient_cases.hpp"
 
+#include <algorithm>
 #include <cmath>
+#include <utility>
 
 namespace dlrun::engine {
 namespace {
@@ -80,6 +83,66 @@ TEST_P(device_network, gives_the_same_bits_in_any_order_of_threads_and_lanes) {
       EXPECT_EQ(again.metrics, first.metrics);
       EXPECT_EQ(again.outputs, first.outputs);
     }
+}
+
+/// A computer, its device, and two vectors for gradients.
+struct graphing_computer {
+  stand_in_device* device;
+  std::unique_ptr<computer> computing;
+  std::vector<std::unique_ptr<computer_vector>> gradients;
+
+  graphing_computer(const std::shared_ptr<const model>& m, const stand_in_settings& settings) {
+    auto made = std::make_unique<stand_in_device>(settings);
+    device = made.get();
+    computing = make_cuda_computer(m, 1, std::move(made));
+    for (int i = 0; i < 2; ++i) gradients.push_back(computing->make_vector(m->layout().flat_size()).value());
+  }
+};
+
+/// What one pass of each kind gives. `number` decides its key, its parameters, its records, how
+/// many there are, and where the gradient goes.
+std::vector<float> pass_number(graphing_computer& on, const model& m, const random_problem& p,
+                               std::size_t number) {
+  auto [parameters, records, labels] = p;
+  for (auto& value : parameters) value *= 1.0F + 0.125F * static_cast<float>(number);
+  std::ranges::rotate(labels, labels.begin() + static_cast<std::ptrdiff_t>(number % labels.size()));
+  const auto record = static_cast<std::size_t>(*element_count(m.input_shape()));
+  std::ranges::rotate(records,
+                      records.begin() + static_cast<std::ptrdiff_t>(number % labels.size() * record));
+  const std::size_t size = labels.size() - (number % 3 == 2 ? 1 : 0);
+  const batch some{std::span{records}.first(size * record),
+                   std::span{labels}.first(size),
+                   {},
+                   static_cast<std::int64_t>(size)};
+  std::vector<float> gradient(m.layout().flat_size()), metrics(m.layout().metrics().size),
+      outputs(size * static_cast<std::size_t>(*element_count(m.output_shape())));
+  auto& vector = *on.gradients[number % 2];
+  EXPECT_TRUE(on.computing->read({number}, parameters));
+  EXPECT_TRUE(
+      on.computing->forward_backward(some, {5, number, static_cast<std::uint32_t>(number / 2)}, vector,
+                                     number % 4 < 2 ? engine::computer::progress{[](auto) {}} : nullptr));
+  EXPECT_TRUE(on.computing->copy(vector, 0, gradient));
+  EXPECT_TRUE(on.computing->evaluate(some, metrics));
+  EXPECT_TRUE(on.computing->predict(some.records, some.size, outputs));
+  gradient.insert(gradient.end(), metrics.begin(), metrics.end());
+  gradient.insert(gradient.end(), outputs.begin(), outputs.end());
+  return gradient;
+}
+
+/// A graph that ran with an argument of an earlier pass would give other bits: its key, its number
+/// of records, its vector.
+TEST_P(device_network, gives_the_bits_of_single_steps_when_passes_are_graphs) {
+  const auto m = build_model(GetParam().specification);
+  const random_problem p(*m, GetParam().batch, GetParam().whole);
+  for (const auto arithmetic : {kernels::cuda::precision::fp32, kernels::cuda::precision::bf16}) {
+    graphing_computer graphing{m, {.order = thread_order::seeded, .seed = 2, .arithmetic = arithmetic}};
+    for (std::size_t number = 0; number < 24; ++number) {
+      graphing_computer plain{m, {.faults = {.no_graph_from = 1}, .arithmetic = arithmetic}};
+      ASSERT_EQ(pass_number(graphing, *m, p, number), pass_number(plain, *m, p, number)) << number;
+      ASSERT_EQ(plain.device->counts().graphs, 0);
+    }
+    EXPECT_GT(graphing.device->counts().graphs, 24) << "of more than 72 passes";
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(of, device_network, ::testing::ValuesIn(testing::gradient_cases),
@@ -202,6 +265,45 @@ const loss_case loss_cases[] = {
 
 INSTANTIATE_TEST_SUITE_P(of, device_loss, ::testing::ValuesIn(loss_cases),
                          [](const auto& info) { return std::string(info.param.name); });
+
+// ---- linear and relu in one step
+
+/// Products with relu, and relus by themselves, of a pass there and back.
+std::pair<int, int> relus_of(const std::string& layers, kernels::cuda::precision arithmetic) {
+  const auto m = build_model("input: [4] " + layers);
+  int inside = 0, alone = 0;
+  const auto hear = [&](const kernels::cuda::step& what) {
+    if (const auto* const product = std::get_if<kernels::cuda::product>(&what))
+      inside += product->relu ? 1 : 0;
+    alone += std::holds_alternative<kernels::cuda::relu_forward>(what) ? 1 : 0;
+  };
+  const auto on = make_cuda_computer(m, 1, std::make_unique<dry_device>(arithmetic, hear));
+  const std::vector<float> parameters(m->layout().flat_size()), records(8);
+  const std::vector<std::int32_t> labels(2);
+  EXPECT_TRUE(on->read({0}, parameters));
+  auto gradient = on->make_vector(parameters.size()).value();
+  EXPECT_TRUE(on->forward_backward({records, labels, {}, 2}, {1, 2, 3}, *gradient, nullptr));
+  return {inside, alone};
+}
+
+TEST(linear_and_relu, are_one_step_where_nothing_else_reads_what_is_between_them) {
+  using pair = std::pair<int, int>;
+  const std::string linear = "layers { linear { out_features: 4 } } ", relu = "layers { relu {} } ";
+  for (const auto arithmetic :
+       {kernels::cuda::precision::fp32, kernels::cuda::precision::tf32, kernels::cuda::precision::bf16}) {
+    EXPECT_EQ(relus_of(linear + relu + linear + relu + linear, arithmetic), (pair{2, 0}));
+    EXPECT_EQ(relus_of(linear + relu, arithmetic), (pair{1, 0})) << "of the outputs";
+    EXPECT_EQ(relus_of("layers { linear { out_features: 4 bias: false } } " + relu + linear, arithmetic),
+              (pair{1, 0}));
+    EXPECT_EQ(relus_of(linear + relu + relu + linear, arithmetic), (pair{1, 1}));
+    EXPECT_EQ(relus_of(relu + linear, arithmetic), (pair{0, 1}));
+    EXPECT_EQ(relus_of("layers { name: 'a' linear { out_features: 4 } } layers { name: 'b' relu {} } "
+                       "layers { inputs: ['a', 'b'] add {} } ",
+                       arithmetic),
+              (pair{0, 1}))
+        << "add reads it too";
+  }
+}
 
 } // namespace
 } // namespace dlrun::engine

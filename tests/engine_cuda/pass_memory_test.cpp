@@ -141,7 +141,7 @@ TEST_F(pass_memory_test, a_device_that_is_too_small_for_any_microbatch_is_told_s
 
 TEST_F(pass_memory_test, memory_that_others_have_taken_is_not_blamed_on_the_microbatch) {
   stand_in_settings settings;
-  settings.faults.no_memory_at = 3; // of what the pass allocates
+  settings.faults.no_memory_at = 4; // the first that the pass allocates
   const auto on = make_cuda_computer(m, 1, std::make_unique<stand_in_device>(settings));
   std::vector<float> parameters(m->layout().flat_size());
   ASSERT_TRUE(on->read({0}, parameters));

@@ -1,3 +1,4 @@
+#include "kernels/cpu/elementwise.hpp"
 #include "kernels/cpu/strided.hpp"
 #include "tests/kernels_cuda/same_on_all.hpp"
 
@@ -61,14 +62,18 @@ TEST(add_row, has_the_bits_of_its_twin) {
   for (const auto& m : matrices) {
     SCOPED_TRACE(testing::Message() << m.rows << " x " << m.columns);
     const auto row = some_floats(m.columns, 1);
-    auto wanted = some_floats(m.rows * m.columns, 2);
-    const auto got = same_on_all([&](on_device& there) {
-      float* const to = there.put(wanted);
-      there.run(add_row{m.rows, m.columns, there.put(row), to});
-      return there.get(to, m.rows * m.columns);
-    });
-    cpu::add_row(row, wanted);
-    expect_same_bits(got, wanted);
+    const auto wanted = some_floats(m.rows * m.columns, 2);
+    for (const bool relu : {false, true}) {
+      const auto got = same_on_all([&](on_device& there) {
+        float* const to = there.put(wanted);
+        there.run(add_row{m.rows, m.columns, there.put(row), to, relu});
+        return there.get(to, m.rows * m.columns);
+      });
+      auto twin = wanted;
+      cpu::add_row(row, twin);
+      if (relu) cpu::relu(twin, twin);
+      expect_same_bits(got, twin);
+    }
   }
 }
 

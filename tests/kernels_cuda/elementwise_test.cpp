@@ -112,7 +112,7 @@ TEST_P(elementwise, dropout_has_the_bits_of_the_layer) {
     on_device there(GetParam());
     const auto from = some_floats(size, 1);
     float* const at = there.put(from);
-    there.run(dropout{stream, 0.4F, 1.0F / 0.6F, at, at, size});
+    there.run(dropout{there.put(std::vector<slot_key>{{7, 3, 4}}), 5, 0.4F, 1.0F / 0.6F, at, at, size});
     expect_same_bits(there.get(at, size), masked(stream, 0.4F, 1.0F / 0.6F, from));
   }
 }

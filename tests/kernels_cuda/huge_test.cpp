@@ -37,7 +37,7 @@ TEST_P(huge_vectors, have_random_numbers_of_their_own_to_the_last) {
   const std::int64_t size = huge_size(there.get()), count = 40;
   const random_stream stream(7, random_purpose::dropout, 3, 4, 5);
   float* const to = filled(there, size, 1.0F, {});
-  there.run(dropout{stream, 0.5F, 2.0F, to, to, size});
+  there.run(dropout{there.put(std::vector<slot_key>{{7, 3, 4}}), 5, 0.5F, 2.0F, to, to, size});
   std::vector<float> wanted;
   for (std::int64_t i = size - count; i < size; ++i) {
     const auto words = stream.words(static_cast<std::uint64_t>(i / 4));

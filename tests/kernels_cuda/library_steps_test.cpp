@@ -31,6 +31,26 @@ TEST_P(library_steps, a_product_takes_its_factors_either_way) {
     }
 }
 
+/// With a row and without, and of NaN.
+TEST_P(library_steps, a_product_takes_relu_of_what_it_writes) {
+  std::vector<float> a{1, 2, 3, 4, 5, 6};                                                // (2, 3)
+  const std::vector<float> b{1, 0, 2, 1, 1, 1, -1, 2, 0, 3, 1, -2}, row{-4, -12, -4, 1}; // (3, 4)
+  on_device there(GetParam());
+  const float* const right = there.put(b);
+  float* const to = there.room<float>(8);
+  there.run(product{2, 4, 3, false, false, there.put(a), right, nullptr, to, false, true});
+  expect_same_bits(there.get(to, 8), {3, 11, 3, 0, 9, 23, 9, 2});
+  const float* const added = there.put(row);
+  there.run(product{2, 4, 3, false, false, there.put(a), right, added, to, false, true});
+  expect_same_bits(there.get(to, 8), {0, 0, 0, 0, 5, 11, 5, 3});
+  a[4] = NAN;
+  there.run(product{2, 4, 3, false, false, there.put(a), right, added, to, false, true});
+  expect_same_bits(there.get(to, 8), {0, 0, 0, 0, NAN, NAN, NAN, NAN});
+  there.run(product{2, 4, 0, false, false, nullptr, nullptr, added, to, false, true});
+  expect_same_bits(there.get(to, 8), {0, 0, 0, 1, 0, 0, 0, 1});
+  there.run(product{0, 4, 3, false, false, nullptr, right, added, nullptr, false, true});
+}
+
 /// Sum of products.
 double dot(const std::vector<float>& a, const std::vector<float>& b) {
   double sum = 0.0;

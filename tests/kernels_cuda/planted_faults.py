@@ -1,7 +1,8 @@
 #!/usr/bin/python3
 """Removes each barrier of the GPU kernels, and each event and wait of what asks for them, in turn, and looks whether the tests notice.
 
-Barriers are __syncthreads() of kernels/cuda; events and waits are record(), wait() and finish() of a device in engine/cuda. The tests
+Barriers are __syncthreads() of kernels/cuda; events and waits are record(), wait() and finish() of a device in engine/cuda, and flush(),
+which puts gathered steps into a lane before something else. The tests
 that run on the stand-in are built once more, in a folder that is removed, with a switch at each of these: one of them is off in a run.
 Only what includes such a place is compiled, as the build compiles it. What the tests notice (they fail, end, or do not end) is caught.
 Needs a build of kernels_cuda_test and engine_cuda_test by Ninja.
@@ -34,12 +35,13 @@ LEAST = 0.95
 CPU_SECONDS_MAX = 300  # a busy host takes longer by the clock
 
 # Folder -> (what is removed there, what takes its place).
-DEVICE = r"\b(?:on_\.|device_->)"
+DEVICE = r"\b(?:on_\.|device_->|inner_->)"
 ARGUMENTS = r"\((?:[^()]|\([^()]*\))*\)"
 REMOVED = {
     "kernels/cuda": [(re.compile(r"\b__syncthreads\(\)"), "static_cast<void>(0)")],
     "engine/cuda": [(re.compile(DEVICE + r"(?:record|wait)" + ARGUMENTS), "static_cast<void>(0)"),
-                    (re.compile(DEVICE + r"finish" + ARGUMENTS), "::dlrun::result<void>{}")],
+                    (re.compile(DEVICE + r"finish" + ARGUMENTS), "::dlrun::result<void>{}"),
+                    (re.compile(r"(?<!void )\b(?:on_\.)?flush\((?:on)?\)(?=;)"), "static_cast<void>(0)")],
 }
 # Those that no test can notice, and why. Key: as printed, without the line.
 EQUIVALENT = {}

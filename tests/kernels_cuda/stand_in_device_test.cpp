@@ -297,6 +297,10 @@ TEST(stand_in_device, of_bf16_rounds_a_product_then_adds_the_row_and_rounds_agai
   EXPECT_EQ(computed(product{1, 1, 2, false, false, left, right, nullptr, c}), rounded);
   EXPECT_EQ(computed(product{1, 1, 2, false, false, left, right, bias, c}),
             widened(rounded_to_bf16(rounded + row)));
+  const float whole = rounded + row;
+  const float against = -2 * whole;
+  upload(&against, bias);
+  EXPECT_EQ(computed(product{1, 1, 2, false, false, left, right, bias, c, false, true}), 0) << "relu";
   const convolution one{convolution::pass::forward, {2, 1, 1, 1, 1, 1, 1, 1, 0}, 1, left, right, c};
   EXPECT_EQ(computed(one), rounded);
   device.there.run(lane::compute, product{1, 1, 2, false, false, left, right, nullptr, c, true});

@@ -19,14 +19,18 @@ class planted_faults_places(planted_tree):
         self.plant("kernels/cuda/README.md", "__syncthreads()\n")
         self.plant("engine/cuda/b.cpp", "  on_.record(lane::compute, **at);\n  if (auto done = on_.finish(*events_[i]); !done) return done;\n"
                    "  return device_->finish(lane_);\n  other.finish(1);\n  on_.wait(lane::side,\n           *at);\n")
+        self.plant("engine/cuda/c.hpp", "  void flush();\n  void flush(lane on) {\n    if (on == lane::compute) flush();\n  }\n"
+                   "  ~pass() { on_.flush(); }\n  void wait() { inner_->wait(on, at); }\n")
         self.places, self.switched = planted_faults.find_places(self.root)
 
     def test_names_each_by_its_file_number_and_line(self):
         self.assertEqual([(one.name, one.line) for one in self.places],
                          [("kernels/cuda/a.cu#1", 2), ("kernels/cuda/a.cu#2", 4), ("engine/cuda/b.cpp#1", 1), ("engine/cuda/b.cpp#2", 2),
-                          ("engine/cuda/b.cpp#3", 3), ("engine/cuda/b.cpp#4", 5)])
-        self.assertEqual([one.number for one in self.places], [1, 2, 3, 4, 5, 6])
-        self.assertEqual(self.places[-1].text, "on_.wait(lane::side, *at)")
+                          ("engine/cuda/b.cpp#3", 3), ("engine/cuda/b.cpp#4", 5), ("engine/cuda/c.hpp#1", 3), ("engine/cuda/c.hpp#2", 5),
+                          ("engine/cuda/c.hpp#3", 6)])
+        self.assertEqual([one.number for one in self.places], [1, 2, 3, 4, 5, 6, 7, 8, 9])
+        self.assertEqual([one.text for one in self.places[-4:]],
+                         ["on_.wait(lane::side, *at)", "flush()", "on_.flush()", "inner_->wait(on, at)"])
 
     def test_leaves_comments_and_all_other_code_as_they_are(self):
         self.assertEqual(self.switched["kernels/cuda/a.cu"].splitlines()[1:4],

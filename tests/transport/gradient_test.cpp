@@ -5,6 +5,7 @@
 
 #include <future>
 #include <gmock/gmock.h>
+#include <optional>
 
 namespace dlrun::transport {
 namespace {
@@ -134,6 +135,33 @@ TEST_F(gradient_pools, what_was_not_needed_for_a_while_is_given_back_to_the_syst
   many.push_back(pool.acquire().value());
   many.push_back(pool.acquire().value());
   EXPECT_TRUE(pool.acquire()) << "it grows again";
+}
+
+/// Its deleter reads the memory, which would end the process if it had gone.
+TEST_F(gradient_pools, keep_what_was_attached_to_a_buffer_as_long_as_the_buffer_and_no_longer) {
+  float last = 0;
+  std::optional<gradient_pool> pool(std::in_place, 16, 2, server);
+  {
+    auto first = pool->acquire().value();
+    EXPECT_EQ(first.attached(), nullptr);
+    const auto values = first.buffer().begin_write();
+    values[15] = 5;
+    first.attached() =
+        std::shared_ptr<void>(values.data(), [&](void* at) { last = static_cast<float*>(at)[15]; });
+    auto second = pool->acquire().value();
+    EXPECT_EQ(second.attached(), nullptr);
+  }
+  for (int i = 0; i < 2; ++i) { // the one that came back last comes first
+    auto again = pool->acquire().value();
+    EXPECT_NE(again.attached(), nullptr);
+    EXPECT_EQ(last, 0);
+  }
+  {
+    auto kept = pool->acquire().value();
+    pool.reset();
+    EXPECT_EQ(last, 0) << "the loan outlives the pool";
+  }
+  EXPECT_EQ(last, 5);
 }
 
 TEST_F(gradient_pools, may_end_before_their_loans) {

@@ -3,6 +3,7 @@
 #include "tests/transport/second_mapping.hpp"
 
 #include <algorithm>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <vector>
 
@@ -130,6 +131,48 @@ TEST(joined_parameters, of_one_part_are_lent_where_they_lie) {
   const auto view = alone.view(the_timeline, version_id{3}, {one.reader}).value();
   EXPECT_EQ(view.values.data(), one.reader->view(the_timeline, version_id{3})->values.data());
   EXPECT_TRUE(view.unchanged());
+}
+
+/// What a driver was told of the memory holds until then.
+TEST(joined_parameters, say_before_what_is_mapped_becomes_other_memory) {
+  std::vector<std::size_t> said;
+  const float* seen = nullptr;
+  std::vector<float> read;
+  cluster c;
+  joined_parameters joined{c.sizes, [&](std::size_t parity) {
+                             said.push_back(parity);
+                             if (seen != nullptr) read.push_back(*seen);
+                           }};
+  const auto view = [&](std::uint64_t version) {
+    joined_parameters::readers readers;
+    for (const auto& one : c.shards) readers.push_back(one.reader);
+    return joined.view(the_timeline, version_id{version}, readers).value();
+  };
+  c.publish(0);
+  seen = view(0).values.data();
+  const auto mapped = said.size();
+  EXPECT_GT(mapped, 0U);
+  EXPECT_EQ(std::ranges::count(said, 0U), mapped);
+  read.clear();
+  view(0);
+  EXPECT_EQ(said.size(), mapped) << "nothing has changed";
+  c.publish(1);
+  view(1);
+  EXPECT_EQ(std::ranges::count(said, 1U), mapped);
+  c.publish(2); // in the buffers of version 0
+  said.clear();
+  view(2);
+  EXPECT_THAT(said, ::testing::IsEmpty());
+  read.clear();
+  c.shards[0] = shard(c.sizes[0], 0); // the PS shard has started again
+  c.shards[0].publish(2, cluster::value_of(2, 0));
+  c.shards[0].publish(3, -1);
+  c.publish(4);
+  view(4);
+  EXPECT_THAT(said, ::testing::Each(0U));
+  ASSERT_FALSE(read.empty());
+  EXPECT_EQ(read.front(), cluster::value_of(2, 0)) << "the memory of before";
+  EXPECT_EQ(*seen, cluster::value_of(4, 0));
 }
 
 } // namespace

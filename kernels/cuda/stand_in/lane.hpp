@@ -8,6 +8,7 @@
 #include <memory>
 #include <random>
 #include <utility>
+#include <vector>
 
 namespace dlrun::kernels::cuda {
 
@@ -22,6 +23,18 @@ public:
   void put(std::function<void()> work) { items_.push_back({std::move(work), nullptr}); }
   /// What comes from now on waits until `*done`.
   void put_wait(std::shared_ptr<const bool> done) { items_.push_back({{}, std::move(done)}); }
+
+  /// What `capture` puts here, taken out again: works that may be put as often as wanted. They draw
+  /// their schedules anew each time.
+  template <class Capture>
+  std::vector<std::function<void()>> taken_out(Capture capture) {
+    const auto before = items_.size();
+    capture();
+    std::vector<std::function<void()>> works;
+    for (; items_.size() > before; items_.pop_back())
+      works.insert(works.begin(), std::move(items_.back().work));
+    return works;
+  }
 
   bool empty() const { return items_.empty(); }
   /// Whether its next work waits for nothing.

@@ -35,6 +35,7 @@ void compute(const product& s, precision arithmetic) {
         sum += times(a[i * a_row + l * a_step], b[j * b_column + l * b_step], arithmetic);
       auto rounded = stored_as<Result>(static_cast<float>(sum));
       if (!row_first && s.row != nullptr) rounded = stored_as<Result>(widened(rounded) + s.row[j]);
+      if (s.relu && widened(rounded) <= 0.0F) rounded = stored_as<Result>(0.0F);
       static_cast<Result*>(s.c)[i * s.n + j] = rounded;
     }
 }

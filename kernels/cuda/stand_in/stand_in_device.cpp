@@ -8,8 +8,11 @@
 #include <cstring>
 #include <dlrun/check.hpp>
 #include <fmt/format.h>
+#include <iterator>
 #include <limits>
+#include <map>
 #include <memory>
+#include <mutex>
 #include <new>
 #include <vector>
 
@@ -22,6 +25,19 @@ device_properties properties_of(const stand_in_settings& settings) {
   return {"stand-in (no GPU)", 90, 1, settings.memory_bytes, "plain loops"};
 }
 
+void release_in(stand_in_memory& memory, void* one) {
+  DLRUN_CHECK(memory.erase(one) == 1, "only what was allocated is released, and once");
+  ::operator delete(one, alignment);
+}
+
+/// Whether the piece that begins at or before `begin` has all of it. `end_of`: of a piece.
+template <class Pieces, class End>
+bool has_all(const Pieces& pieces, typename Pieces::key_type begin, std::size_t bytes, End end_of) {
+  const auto behind = pieces.upper_bound(begin);
+  return behind != pieces.begin() &&
+         static_cast<const std::byte*>(begin) + bytes <= end_of(*std::prev(behind));
+}
+
 } // namespace
 
 /// `reached` is of the last record(), which makes a new one: who waits for an earlier one keeps
@@ -31,11 +47,37 @@ public:
   std::shared_ptr<bool> reached = std::make_shared<bool>(true);
 };
 
+/// The end of each piece, by its beginning, and what is done with it.
+struct stand_in_device::registered_memory {
+  struct piece {
+    const std::byte* end;
+    host_access how;
+  };
+  std::mutex mutex;
+  std::map<const std::byte*, piece> pieces; // guarded by mutex
+};
+
+class stand_in_device::registration final : public host_registration {
+public:
+  registration(std::shared_ptr<registered_memory> all, const std::byte* begin)
+      : all_(std::move(all))
+      , begin_(begin) {}
+  ~registration() override {
+    const std::lock_guard lock(all_->mutex);
+    all_->pieces.erase(begin_);
+  }
+
+private:
+  std::shared_ptr<registered_memory> all_;
+  const std::byte* begin_;
+};
+
 stand_in_device::stand_in_device(const stand_in_settings& settings)
     : settings_(settings)
     , random_(settings.seed)
     , lanes_{stand_in_lane({settings.order, settings.seed}),
              stand_in_lane({settings.order, settings.seed + 1})}
+    , registered_(std::make_shared<registered_memory>())
     , flip_(settings.faults.flip_seed) {}
 
 stand_in_device::~stand_in_device() {
@@ -58,11 +100,6 @@ result<void*> stand_in_device::allocate_in(stand_in_memory& memory, std::size_t 
   return one;
 }
 
-void stand_in_device::release_in(stand_in_memory& memory, void* one) {
-  DLRUN_CHECK(memory.erase(one) == 1, "only what was allocated is released, and once");
-  ::operator delete(one, alignment);
-}
-
 result<void*> stand_in_device::allocate(std::size_t bytes) {
   if (bytes > free_bytes())
     return fail(error_code::limit_exceeded,
@@ -82,34 +119,111 @@ result<void*> stand_in_device::allocate_host(std::size_t bytes) { return allocat
 
 void stand_in_device::release_host(void* memory) { release_in(host_memory_, memory); }
 
-void stand_in_device::upload(lane on, const void* from, void* to, std::size_t bytes) {
+/// Like a GPU, none that it has been told of already.
+result<std::unique_ptr<host_registration>> stand_in_device::register_host(std::span<const std::byte> memory,
+                                                                          host_access how) {
+  if ((settings_.faults.refuses_host_memory & (how == host_access::read ? 1 : 2)) != 0)
+    return fail(error_code::system, "it takes no such memory: injected");
+  const std::lock_guard lock(registered_->mutex);
+  auto& pieces = registered_->pieces;
+  const auto* const end = memory.data() + memory.size();
+  const auto behind = pieces.lower_bound(end);
+  if (behind != pieces.begin() && std::prev(behind)->second.end > memory.data())
+    return fail(error_code::system, "it has been told of that memory");
+  pieces.emplace(memory.data(), registered_memory::piece{end, how});
+  return std::make_unique<registration>(registered_, memory.data());
+}
+
+void stand_in_device::copy(lane on, const void* from, void* to, std::size_t bytes, host_access how) {
+  auto* const host =
+      const_cast<std::byte*>(static_cast<const std::byte*>(how == host_access::read ? from : to));
+  const std::lock_guard lock(registered_->mutex);
+  const bool is_own = has_all(host_memory_, host, bytes, [](const auto& one) {
+    return static_cast<const std::byte*>(one.first) + one.second.bytes;
+  });
+  const bool is_told = has_all(registered_->pieces, host, bytes, [how](const auto& one) {
+    return one.second.how == how ? one.second.end : nullptr;
+  });
+  if (!is_own && !is_told) counts_.detour_bytes += bytes;
   lane_of(on).put(
       [=] { std::copy_n(static_cast<const std::byte*>(from), bytes, static_cast<std::byte*>(to)); });
 }
 
+void stand_in_device::upload(lane on, const void* from, void* to, std::size_t bytes) {
+  copy(on, from, to, bytes, host_access::read);
+}
+
 void stand_in_device::download(lane on, const void* from, void* to, std::size_t bytes) {
-  upload(on, from, to, bytes);
+  copy(on, from, to, bytes, host_access::write);
 }
 
 // ---- computation
 
-void stand_in_device::run(lane on, const step& what) {
+/// The work of a step, to be put into this lane. The room for its partial sums is as new each time.
+stand_in_device::works stand_in_device::works_of(stand_in_lane& where, const step& what) {
+  const auto scratch = std::make_shared<std::vector<double>>(static_cast<std::size_t>(scratch_of_step(what)));
+  scratch_ = std::max(scratch_, scratch->size() * sizeof(double));
+  return where.taken_out([&] {
+    if (!scratch->empty())
+      where.put([scratch] { std::ranges::fill(*scratch, std::numeric_limits<double>::quiet_NaN()); });
+    run_step(&where, settings_.arithmetic, with_scratch(what, scratch->data()),
+             [this](queue to, const auto& one) { run_library(to, one, settings_.arithmetic); });
+    if (!scratch->empty()) where.put([scratch] {}); // it lasts until then
+  });
+}
+
+/// One step, by its work, with what goes wrong at it.
+void stand_in_device::put_step(stand_in_lane& where, const works& all) {
   const auto& faults = settings_.faults;
   ++steps_;
-  auto& where = lane_of(on);
   if (steps_ == faults.fails_at_step)
     return where.put([this] { failed_ = error{error_code::system, "the device failed: injected"}; });
   if (steps_ == faults.hangs_at_step) return where.put_wait(std::make_shared<const bool>(false));
   const bool may_flip =
       faults.flips_bit_at_step > 0 && steps_ >= faults.flips_bit_at_step && !flip_.is_done();
   if (may_flip) where.put([this] { flip_.look(memory_); });
-  const auto scratch = std::make_shared<std::vector<double>>(static_cast<std::size_t>(scratch_of_step(what)),
-                                                             std::numeric_limits<double>::quiet_NaN());
-  scratch_ = std::max(scratch_, scratch->size() * sizeof(double));
-  run_step(&where, settings_.arithmetic, with_scratch(what, scratch->data()),
-           [this](queue to, const auto& one) { run_library(to, one, settings_.arithmetic); });
+  for (const auto& one : all) where.put(one);
   if (may_flip) where.put([this] { flip_.flip(memory_); });
-  if (!scratch->empty()) where.put([scratch] {}); // it lasts until then
+}
+
+void stand_in_device::run(lane on, const step& what) {
+  ++counts_.single_steps;
+  auto& where = lane_of(on);
+  put_step(where, works_of(where, what));
+}
+
+/// `in_lane`: its runs that are not done.
+class stand_in_device::works_of_steps final : public graph {
+public:
+  works_of_steps(const stand_in_device& of, stand_in_lane& where, std::vector<works> steps)
+      : of(of)
+      , where(where)
+      , steps(std::move(steps)) {}
+  ~works_of_steps() override {
+    DLRUN_CHECK(*in_lane == 0 || of.failed_, "a graph is destroyed before {} of its runs are done", *in_lane);
+  }
+
+  const stand_in_device& of;
+  stand_in_lane& where;
+  const std::vector<works> steps;
+  const std::shared_ptr<int> in_lane = std::make_shared<int>(0);
+};
+
+result<std::unique_ptr<graph>> stand_in_device::make_graph(lane on, std::span<const step> steps) {
+  if (const auto from = settings_.faults.no_graph_from; ++graphs_made_ >= from && from > 0)
+    return fail(error_code::system, "the device makes no graph: injected");
+  auto& where = lane_of(on);
+  std::vector<works> all;
+  for (const auto& one : steps) all.push_back(works_of(where, one));
+  return std::make_unique<works_of_steps>(*this, where, std::move(all));
+}
+
+void stand_in_device::run(graph& what) {
+  const auto& made = static_cast<works_of_steps&>(what);
+  ++counts_.graphs;
+  ++*made.in_lane;
+  for (const auto& one : made.steps) put_step(made.where, one);
+  made.where.put([in_lane = made.in_lane] { --*in_lane; });
 }
 
 // ---- order

@@ -1,7 +1,12 @@
 #include "kernels/cuda/cuda_module.hpp"
 #include "tests/kernels_cuda/on_device.hpp"
 
+#include <algorithm>
+#include <cstddef>
+#include <cstdio>
 #include <cstdlib>
+#include <sys/mman.h>
+#include <unistd.h>
 
 namespace dlrun::kernels::cuda {
 namespace {
@@ -91,6 +96,45 @@ TEST(gpu_device, copies_are_in_order_with_steps_from_memory_of_either_kind) {
   EXPECT_EQ(pinned[0], 4.0F);
   EXPECT_EQ(pinned[count - 1], 4.0F);
   device.release_host(pinned);
+}
+
+/// As parameters and gradients lie: a memfd that is mapped read-only, and one that is written. A
+/// driver may refuse either; then copies work all the same. What it says is printed.
+TEST(gpu_device, copies_memory_of_the_host_that_it_was_told_of_or_refuses_it) {
+  constexpr std::size_t count = 1 << 20, bytes = count * sizeof(float);
+  for (const auto how : {host_access::read, host_access::write}) {
+    const int fd = ::memfd_create("registered", 0);
+    ASSERT_GE(fd, 0);
+    ASSERT_EQ(::ftruncate(fd, bytes), 0);
+    auto* const written =
+        static_cast<float*>(::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0));
+    const int protection = how == host_access::read ? PROT_READ : PROT_READ | PROT_WRITE;
+    auto* const known = static_cast<float*>(::mmap(nullptr, bytes, protection, MAP_SHARED, fd, 0));
+    ASSERT_TRUE(written != MAP_FAILED && known != MAP_FAILED);
+    std::fill_n(written, count, 3.0F);
+    on_device there(0);
+    auto& device = there.get();
+    float* const on = there.room<float>(count);
+    auto told = device.register_host({reinterpret_cast<const std::byte*>(known), bytes}, how);
+    std::printf("%s: %s\n", how == host_access::read ? "mapped read-only" : "mapped to be written",
+                told ? "registered" : told.error().message.c_str());
+    if (how == host_access::read)
+      device.upload(lane::compute, known, on, bytes);
+    else
+      device.run(lane::compute, fill{on, count, 3.0F});
+    device.run(lane::compute, add_floats{on, on, count});
+    if (how == host_access::write) device.download(lane::compute, on, known, bytes);
+    ASSERT_TRUE(device.finish(lane::compute));
+    if (how == host_access::write) {
+      EXPECT_EQ(written[count - 1], 6.0F);
+    } else {
+      EXPECT_EQ(there.get(on, count).back(), 6.0F);
+    }
+    if (told) told->reset();
+    ::munmap(known, bytes);
+    ::munmap(written, bytes);
+    ::close(fd);
+  }
 }
 
 TEST(gpu_device, waits_for_more_steps_than_a_stream_holds) {

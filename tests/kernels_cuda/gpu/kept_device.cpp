@@ -41,6 +41,10 @@ public:
   void release(void* memory) override { kept_.release(memory); }
   result<void*> allocate_host(std::size_t bytes) override { return kept_.allocate_host(bytes); }
   void release_host(void* memory) override { kept_.release_host(memory); }
+  result<std::unique_ptr<host_registration>> register_host(std::span<const std::byte> memory,
+                                                           host_access how) override {
+    return kept_.register_host(memory, how);
+  }
   void upload(lane on, const void* from, void* to, std::size_t bytes) override {
     kept_.upload(on, from, to, bytes);
   }
@@ -48,6 +52,10 @@ public:
     kept_.download(on, from, to, bytes);
   }
   void run(lane on, const step& what) override { kept_.run(on, what); }
+  result<std::unique_ptr<graph>> make_graph(lane on, std::span<const step> steps) override {
+    return kept_.make_graph(on, steps);
+  }
+  void run(graph& what) override { kept_.run(what); }
   result<std::unique_ptr<event>> make_event() override { return kept_.make_event(); }
   void record(lane on, event& at) override { kept_.record(on, at); }
   void wait(lane on, event& at) override { kept_.wait(on, at); }

@@ -1,6 +1,9 @@
 #include "tests/kernels_cuda/gpu/close_sums.hpp"
 #include "tests/kernels_cuda/on_device.hpp"
 
+#include <algorithm>
+#include <cmath>
+
 namespace dlrun::kernels::cuda {
 namespace {
 
@@ -40,14 +43,15 @@ std::vector<plain_sum> wanted_product(const sizes& s, bool turn_a, bool turn_b, 
 
 /// `shift` floats behind where memory is aligned.
 std::vector<float> product_there(on_device& there, const sizes& s, bool turn_a, bool turn_b, bool with_row,
-                                 const factors& f, std::size_t shift = 0) {
+                                 const factors& f, std::size_t shift = 0, bool relu = false) {
   const auto put = [&](std::vector<float> values) {
     values.insert(values.begin(), shift, NAN);
     return there.put(values) + shift;
   };
   const std::int64_t count = s.m * s.n;
   float* const c = there.room<float>(count + static_cast<std::int64_t>(shift)) + shift;
-  there.run(product{s.m, s.n, s.k, turn_a, turn_b, put(f.a), put(f.b), with_row ? put(f.row) : nullptr, c});
+  there.run(product{s.m, s.n, s.k, turn_a, turn_b, put(f.a), put(f.b), with_row ? put(f.row) : nullptr, c,
+                    false, relu});
   return there.get(c, count);
 }
 
@@ -63,6 +67,28 @@ TEST(gpu_product, is_in_single_precision_for_all_sizes_and_orders_of_factors) {
           expect_single_precision(product_there(there, s, turn_a, turn_b, with_row, f),
                                   wanted_product(s, turn_a, turn_b, with_row, f));
         }
+}
+
+/// The row is such that about half of the sums are below 0. Where cuBLASLt takes relu, it may
+/// compute the product in another way than without it.
+TEST(gpu_product, takes_relu_of_what_it_writes_and_leaves_nan) {
+  for (const auto& s : awkward_products())
+    for (const std::size_t shift : {0U, 3U})
+      for (const bool with_row : {false, true}) {
+        SCOPED_TRACE(testing::Message() << s.m << ", " << s.n << ", " << s.k << " row " << with_row);
+        on_device there(0);
+        auto f = factors_of(s);
+        auto wanted = wanted_product(s, false, true, with_row, f);
+        for (auto& sum : wanted) sum.value = std::max(sum.value, 0.0);
+        expect_single_precision(product_there(there, s, false, true, with_row, f, shift, true), wanted);
+        f.a[0] = NAN;
+        const auto got = product_there(there, s, false, true, with_row, f, shift, true);
+        for (std::int64_t j = 0; j < s.n; ++j) ASSERT_TRUE(std::isnan(got[static_cast<std::size_t>(j)])) << j;
+        if (!with_row) continue;
+        f.a[0] = 1;
+        f.row.back() = NAN;
+        ASSERT_TRUE(std::isnan(product_there(there, s, false, true, true, f, shift, true).back()));
+      }
 }
 
 TEST(gpu_product, takes_matrices_that_are_aligned_to_floats_alone) {

@@ -1,5 +1,4 @@
-// A module of two devices that compute: kernels/cuda/stand_in, on the processor. As many as the
-// variable DLRUN_STAND_IN_GPUS says, where that is set: what a container is given of a host's.
+// A module of two devices that compute: kernels/cuda/stand_in, on the processor.
 //
 // What goes wrong with them is in a folder beside the module's file, of its name and ".faults". An
 // empty file there is one fault (or memory_bytes), named KIND-NUMBER: the next device that is
@@ -10,7 +9,6 @@
 #include "kernels/cuda/stand_in/stand_in_device.hpp"
 
 #include <algorithm>
-#include <cstdlib>
 #include <dlfcn.h>
 #include <dlrun/check.hpp>
 #include <filesystem>
@@ -38,6 +36,8 @@ stand_in_settings named_fault(const std::string& name) {
       {"no_memory_at", &stand_in_faults::no_memory_at},
       {"fails_at_step", &stand_in_faults::fails_at_step},
       {"hangs_at_step", &stand_in_faults::hangs_at_step},
+      {"no_graph_from", &stand_in_faults::no_graph_from},
+      {"refuses_host_memory", &stand_in_faults::refuses_host_memory},
       {"flips_bit_at_step", &stand_in_faults::flips_bit_at_step}};
   const auto dash = name.find('-');
   const auto kind = kinds.find(name.substr(0, dash));
@@ -72,23 +72,18 @@ stand_in_settings take_fault(int number) {
   return {};
 }
 
-int devices_here() {
-  const char* const said = std::getenv("DLRUN_STAND_IN_GPUS");
-  return said == nullptr ? 2 : std::atoi(said);
-}
-
 class faulty_module final : public device_module {
 public:
   result<std::vector<device_properties>> devices() const override { return stand_in_.devices(); }
   result<std::unique_ptr<device>> open(int number, precision arithmetic) override {
     auto settings = take_fault(number);
-    settings.devices = count_;
+    settings.devices = two;
     return stand_in_module{settings}.open(number, arithmetic);
   }
 
 private:
-  const int count_ = devices_here();
-  stand_in_module stand_in_{{.devices = count_}};
+  static constexpr int two = 2;
+  stand_in_module stand_in_{{.devices = two}};
 };
 
 } // namespace
