@@ -73,8 +73,9 @@ public:
   }
 
 private:
-  static void follow(term_wish what, runtime::stop_wish& wish) {
+  void follow(term_wish what, runtime::stop_wish& wish) const {
     if (what == term_wish::hand_over) {
+      how_.in_doubt(); // from now on another process may be the root
       wish.end_now = hand_over;
       wish.leaves_hosts = true;
     } else if (what == term_wish::suspend) {

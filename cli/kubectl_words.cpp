@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <charconv>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <iterator>
 #include <nlohmann/json.hpp>
 #include <sstream>
@@ -226,6 +227,7 @@ result<submitted_job> read_job(const pods_target& of, const std::string& answer)
   made.is_suspended = suspend.is_boolean() && suspend.get<bool>();
   if (made.is_suspended) made.suspended_at = suspension_in(member(member(job, "metadata"), "annotations"));
   made.outlives_pods = kubernetes::run_outlives_pods(job, run_volume);
+  made.leader = text_in(member(member(job, "metadata"), "annotations"), kubernetes::leader_annotation);
   for (const auto& one : member(member(job, "status"), "conditions")) {
     const auto type = text_in(one, "type");
     if (text_in(one, "status") == "True" && (type == "Complete" || type == "Failed")) made.ended = type;
@@ -257,15 +259,29 @@ result<std::string> running_control_pod(const pods_target& of, const submitted_j
                                         const std::string& answer) {
   const auto pods = member(json::parse(answer, nullptr, false), "items");
   std::string states;
+  words running;
   for (const auto& pod : pods) {
     const auto name = text_in(member(pod, "metadata"), "name");
     if (!is_dns_name(name)) continue;
-    if (does_run(pod)) return name;
+    if (does_run(pod)) {
+      running.push_back(name);
+      continue;
+    }
     const auto why = why_waiting(pod);
     states += fmt::format("{}{} is {}{}{}", states.empty() ? "" : "; ", name,
                           text_in(member(pod, "status"), "phase"), why.empty() ? "" : ", ",
                           base::printable(why, why_max));
   }
+  if (std::ranges::find(running, job.leader) != running.end()) return job.leader;
+  if (running.size() == 1 && job.leader.empty()) return running.front();
+  if (!running.empty())
+    return fail(
+        error_code::role_lost,
+        fmt::format("no control pod of '{}' leads: {} run{}, {}. Another one takes over within seconds: try "
+                    "again",
+                    of.job, fmt::join(running, " and "), running.size() == 1 ? "s" : "",
+                    job.leader.empty() ? "and the job has not begun"
+                                       : base::printable(job.leader, why_max) + " does not"));
   if (states.empty()) states = "none is there";
   const auto way_out =
       !job.ended.empty() ? over(job, of)

@@ -66,8 +66,9 @@ struct submitted_job {
   bool is_suspended = false;
   std::string suspended_at{}; ///< ", at step 17 since 2026-...", as its control pod told; "" where it has not
   bool outlives_pods = false; ///< the run, its control pod
-  std::string ended{};        ///< "Complete" or "Failed"; "" while it runs
-  std::string outcome{};      ///< exit code and reason, as its control pod told them; "" where it has not
+  std::string leader{};  ///< that of two control pods which has the run; "": nobody says, or there is one
+  std::string ended{};   ///< "Complete" or "Failed"; "" while it runs
+  std::string outcome{}; ///< exit code and reason, as its control pod told them; "" where it has not
 };
 
 /// @param answer to words_for_job(). @returns bad_usage when there is no such job, or it is not one
@@ -79,8 +80,8 @@ result<submitted_job> read_job(const pods_target& of, const std::string& answer)
 result<std::uint32_t> check_hosts(const pods_target& of, const std::string& answer,
                                   const std::string& wanted);
 
-/// The control pod whose container runs. @param answer to words_for_control_pods(). @returns
-/// role_lost when none does, saying what there is instead.
+/// The control pod whose container runs; of two the one that leads. @param answer to
+/// words_for_control_pods(). @returns role_lost when none does, saying what there is instead.
 result<std::string> running_control_pod(const pods_target& of, const submitted_job& job,
                                         const std::string& answer);
 

@@ -1,5 +1,6 @@
 #include "cli/kubernetes_objects.hpp"
 
+#include "cli/own_api.hpp"
 #include "cli/yaml_text.hpp"
 #include "kubernetes/eviction_budget.hpp"
 #include "kubernetes/job_wish.hpp"
@@ -262,9 +263,21 @@ object short_tolerations(int silent_s) {
   return all;
 }
 
+/// On nodes of their own, where there is room.
+object apart(object pods) {
+  const object term{{"labelSelector", {{"matchLabels", std::move(pods)}}},
+                    {"topologyKey", "kubernetes.io/hostname"}};
+  const object weighted{{"weight", 100}, {"podAffinityTerm", term}};
+  return {
+      {"podAntiAffinity", {{"preferredDuringSchedulingIgnoredDuringExecution", object::array({weighted})}}}};
+}
+
 /// Each control pod has a folder of its own, and the etcd has what the next one needs: one that is
 /// still there, or may be, is in nobody's way (R40).
 bool may_overlap(const pods_wish& of) { return of.journal && of.run_claim.empty(); }
+
+/// Control pods at a time: the second one waits, and leads when the first one does not (R43).
+int control_pods(const pods_wish& of) { return of.has_standby ? 2 : 1; }
 
 /// A Job that is made again has another one: it begins a run of its own.
 bool has_own_prefix(const pods_wish& of) { return of.journal && of.journal->has_own_prefix; }
@@ -282,13 +295,14 @@ std::vector<std::string> control_arguments(const pods_wish& of) {
     arguments.insert(arguments.end(), {"--set", fmt::format("data.memory_limit={}", of.data_bytes_max)});
   for (const auto& one : of.overrides) arguments.insert(arguments.end(), {"--set", as_argument(one)});
   if (has_own_prefix(of))
-    arguments.insert(arguments.end(),
-                     {"--set", fmt::format("cluster.journal.etcd.prefix=dlrun/{}-$(JOB_UID)", of.name)});
+    arguments.insert(arguments.end(), {"--set", fmt::format("cluster.journal.etcd.prefix=dlrun/{}-$({})",
+                                                            of.name, job_uid_variable)});
   return arguments;
 }
 
-/// One pod, whose container is started again in place, and goes on with its run. Another pod takes
-/// its place when it has ended, and not before where it has the same folder: a run has one root.
+/// One pod, whose container is started again in place, and goes on with its run; or two, of which
+/// one waits. Another pod takes its place when it has ended, and not before where it has the same
+/// folder: a run has one root.
 object control_job(const pods_wish& of) {
   object mounts = object::array({volume_at("files", job_folder, true), volume_at("key", secret_folder, true),
                                  volume_at(run_volume, runs_folder, false)});
@@ -310,19 +324,22 @@ object control_job(const pods_wish& of) {
   }
   const auto cpus = std::max(of.control_cpus.value_or(of.cpus), 1U);
   auto contained = container(of, control_arguments(of), cpus, std::move(mounts), of.run_claim.empty());
-  if (has_own_prefix(of)) contained["env"].push_back(field_variable("JOB_UID", job_uid_field));
+  if (has_own_prefix(of) || of.has_standby)
+    contained["env"].push_back(field_variable(job_uid_variable, job_uid_field));
   auto pod = pod_template(of, "control", std::move(contained), std::move(volumes), control_grace_s,
                           account_name(of));
   pod["metadata"]["annotations"][autoscaler_annotation] = "false"; // the job stands still meanwhile
   if (may_overlap(of)) pod["spec"]["tolerations"] = short_tolerations(silent_control_s);
+  if (of.has_standby) pod["spec"]["affinity"] = apart(labels(of, "control"));
   auto named = metadata(of, of.name);
   if (of.journal) named["annotations"][kubernetes::journal_annotation] = kubernetes::journal_in_etcd;
   if (!of.queue.empty()) named["labels"][queue_label] = of.queue;
-  object spec{{"completions", 1},
-              {"parallelism", 1},
-              {"podReplacementPolicy", may_overlap(of) ? "TerminatingOrFailed" : "Failed"},
-              {"backoffLimit", control_restarts_max},
-              {"template", std::move(pod)}};
+  object spec;
+  if (!of.has_standby) spec["completions"] = 1; // else: one has succeeded, and both have ended
+  spec["parallelism"] = control_pods(of);
+  spec["podReplacementPolicy"] = may_overlap(of) ? "TerminatingOrFailed" : "Failed";
+  spec["backoffLimit"] = control_restarts_max * control_pods(of);
+  spec["template"] = std::move(pod);
   if (!of.queue.empty()) spec["suspend"] = true;
   return {
       {"apiVersion", "batch/v1"}, {"kind", "Job"}, {"metadata", std::move(named)}, {"spec", std::move(spec)}};
@@ -351,6 +368,7 @@ object host_template(const pods_wish& of) {
   if (!of.memory_max.empty()) annotations[kubernetes::memory_max_annotation] = of.memory_max;
   if (of.pending_patience_s > 0)
     annotations[kubernetes::patience_annotation] = fmt::format("{}", of.pending_patience_s);
+  if (of.has_standby) annotations[kubernetes::standby_annotation] = "true";
   if (of.has_copies) {
     annotations[kubernetes::budget_annotation] = kubernetes::budget_name_of(of.name);
     annotations[autoscaler_annotation] = "true";

@@ -44,6 +44,7 @@ struct pods_wish {
   std::string secret{};             ///< one that is there, with the key; "": one is made, of `key`
   security::secret_text key{};      ///< as a file of it
   std::optional<pods_journal> journal{}; ///< in an etcd; nothing: in the run folder
+  bool has_standby = false;              ///< a second control pod, which waits; needs a journal in an etcd
   std::string journal_secret{};          ///< with what proves the control pod to that; "": nothing does
   std::string service_account{}; ///< one that is there, for the control pod; "": one is made, with its rights
   std::vector<std::pair<std::string, std::string>> node_labels{}; ///< that a node has to have

@@ -9,6 +9,11 @@ result<kubernetes::api_place> find_own_api() {
   return kubernetes::find_api(std::getenv("KUBERNETES_SERVICE_HOST"), std::getenv("KUBERNETES_SERVICE_PORT"));
 }
 
+std::string own_job_uid() {
+  const char* uid = std::getenv(job_uid_variable);
+  return uid == nullptr ? "" : uid;
+}
+
 result<void> with_own_api(const std::function<void(kubernetes::api_client&)>& ask) {
   auto place = find_own_api();
   if (!place) return tl::unexpected(place.error());

@@ -68,6 +68,7 @@ result<void> pods_hosts::begin() {
       *place, {.job = job_, .own_pod = base::host_name(), .pod_template = *pod_template},
       {.tell = [](const auto& text) { say(stderr, "dlrun: {}\n", text); },
        .warn = [](const auto& text) { warn(text); },
+       .has_standby = kubernetes::has_standby(*pod_template),
        .budget = kubernetes::budget_of(*pod_template),
        .rules = {.memory_max = kubernetes::memory_max_of(*pod_template)},
        .starts = kubernetes::start_rules_of(*pod_template)});

@@ -110,6 +110,21 @@ result<void> check_pods_name(const pods_wish& pods) {
                   pods_name_max));
 }
 
+/// When the job was read.
+result<void> check_standby(const pods_wish& pods) {
+  if (!pods.has_standby) return {};
+  if (!pods.run_claim.empty())
+    return refuse(
+        "--run-claim", pods.run_claim,
+        "with --standby there are two control pods, and they would share the run folder: leave it out, and "
+        "keep the trained model with --model-claim");
+  if (pods.journal) return {};
+  return fail(
+      error_code::bad_usage,
+      "--standby: a second control pod goes on with what an etcd has of the run, and the journal of this "
+      "job is in its run folder: name an etcd as cluster.journal, or leave --standby out");
+}
+
 /// When --memory is known.
 result<void> check_memory_max(const pods_wish& pods) {
   if (pods.memory_max.empty() || size_bytes(pods.memory_max) >= size_bytes(pods.memory)) return {};
@@ -153,6 +168,7 @@ result<void> check(pods_options& options) {
   if (fine) fine = check_hosts_max(options);
   if (fine && !pods.name.empty()) fine = check_pods_name(pods);
   if (fine) fine = read_pods_job(options.file, pods);
+  if (fine) fine = check_standby(pods);
   if (fine) fine = check_memory_max(pods);
   if (fine) fine = check_pods_name(pods); // that of the job, where there is no other
   return fine;
@@ -272,6 +288,10 @@ void add_pods_options(CLI::App& command, pods_options& options) {
   command.add_option("--journal-secret", pods.journal_secret,
                      "Secret that is there already, with the files in /run/secrets/dlrun-journal that "
                      "cluster.journal names; the control pod alone has it");
+  command.add_flag(
+      "--standby", pods.has_standby,
+      "Two control pods: the second one waits, and leads at once when the first one is lost; needs a "
+      "journal in an etcd");
   command.add_option(
       "--service-account", pods.service_account,
       "ServiceAccount that is there already, for the control pod (default: one is made, with a "

@@ -7,6 +7,7 @@
 #include "cli/complain.hpp"
 #include "cli/own_api.hpp"
 #include "kubernetes/outcome_telling.hpp"
+#include "runtime/root_home.hpp"
 #include "runtime/run_folder.hpp"
 
 #include <fcntl.h>
@@ -54,6 +55,14 @@ result<void> leave_last_words(const kubernetes::job_outcome& outcome) {
   return base::fail_errno(fmt::format("cannot write last words to '{}'", kubernetes::termination_file));
 }
 
+/// R43: before Kubernetes is told, which may not answer.
+void note_end(const verb_end& ended, const kubernetes::job_outcome& outcome) {
+  const auto uid = own_job_uid();
+  if (!ended.home || !outcome.is_final || uid.empty()) return;
+  if (auto noted = ended.home->note_end(kubernetes::end_note(outcome, uid)); !noted)
+    warn(fmt::format("other control pods are not told how the job has ended: {}", noted.error().message));
+}
+
 result<void> tell_server(const kubernetes::job_outcome& outcome, const std::string& job) {
   const bool was_begun = outcome.exit_code != static_cast<int>(job::exit_code::bad_input);
   kubernetes::outcome_telling what{.job = job, .pod = base::host_name(), .outcome = outcome};
@@ -80,7 +89,12 @@ void tell_kubernetes(const verb_end& ended, const std::string& job, const std::f
                          .was_begun = !runtime::holds_at_most_a_beginning(run_dir)});
   if (!outcome) return;
   if (auto left = leave_last_words(*outcome); !left) warn(left.error().message);
-  if (auto told = tell_server(*outcome, job); !told)
+  note_end(ended, *outcome);
+  tell_end(*outcome, job);
+}
+
+void tell_end(const kubernetes::job_outcome& outcome, const std::string& job) {
+  if (auto told = tell_server(outcome, job); !told)
     warn(fmt::format("Kubernetes is not told how the job has ended: {}", told.error().message));
 }
 

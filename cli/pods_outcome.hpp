@@ -24,8 +24,12 @@ struct ended_run {
 /// not come. So is data that cannot be read any more, which was there when the run began.
 std::optional<kubernetes::job_outcome> outcome_of(const verb_end& ended, const ended_run& run);
 
-/// Tells it where a container of the Job `job` may: the file of its last words, and the API server,
-/// for 10 s at most. What cannot be told is said on stderr, and changes nothing else.
+/// Tells it where a container of the Job `job` may: the file of its last words, the register by
+/// which it is the root (R43), and the API server, for 10 s at most. What cannot be told is said on
+/// stderr, and changes nothing else.
 void tell_kubernetes(const verb_end& ended, const std::string& job, const std::filesystem::path& run_dir);
+
+/// The API server alone, of an end that another control pod came to.
+void tell_end(const kubernetes::job_outcome& outcome, const std::string& job);
 
 } // namespace dlrun::cli

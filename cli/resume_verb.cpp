@@ -26,7 +26,8 @@ int resume(const resume_verb_options& options, const begun_hook& begun) {
     say_completed(resumed->folder.path(), options.json);
     return static_cast<int>(job::exit_code::success);
   }
-  return run_resumed(*resumed, *hosts, {.json = options.json, .begun = begun}).code;
+  stop_signals signals;
+  return run_resumed(*resumed, *hosts, {.json = options.json, .begun = begun}, signals).code;
 }
 
 int resume_where_wanted(const resume_verb_options& options) {

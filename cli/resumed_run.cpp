@@ -17,11 +17,10 @@ void say_completed(const std::filesystem::path& folder, bool json) {
 }
 
 verb_end run_resumed(const runtime::resumption& resumed, const std::optional<runtime::hosts_plan>& hosts,
-                     const display_choice& how) {
+                     const display_choice& how, stop_signals& signals) {
   if (resumed.replicas) tell_replicas(*resumed.replicas, how.json);
   if (!resumed.missing.empty()) warn(resumed.missing);
   if (!hosts && !resumed.left_behind.empty()) warn(resumed.left_behind);
-  stop_signals signals;
   return run_displayed(*resumed.job,
                        {.run_dir = resumed.folder.path(),
                         .coordinator = resumed.coordinator,

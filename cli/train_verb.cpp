@@ -7,6 +7,7 @@
 #include "cli/pods_outcome.hpp"
 #include "cli/pods_suspension.hpp"
 #include "cli/resumed_run.hpp"
+#include "cli/standby_wait.hpp"
 #include "cli/trained_export.hpp"
 #include "cli/verb_end.hpp"
 #include "cli/verbs.hpp"
@@ -55,45 +56,24 @@ verb_end say_completed_again(const runtime::begun_run& found, bool json) {
   return {code, {}, *std::move(report), std::nullopt};
 }
 
-/// Of a control pod, while the root that it is to follow still writes (R40): waits until that has
-/// ended, or this pod is to end.
-class follower {
-public:
-  bool waits(const error& held) {
-    if (!signals_)
-      say(stderr, "dlrun: {}; this one waits, and goes on when that one has ended\n", held.message);
-    if (!signals_) signals_.emplace();
-    return !is_to_end();
-  }
-  bool is_to_end() const { return signals_ && signals_->has_come(); }
-
-private:
-  std::optional<stop_signals> signals_{};
-};
-
-result<runtime::resumption> become_root(const runtime::begun_run& found, const spec::JobSpec& asked,
-                                        const std::optional<runtime::hosts_plan>& hosts,
-                                        const train_options& options, bool& is_to_end) {
-  if (options.kubernetes_job.empty())
-    return runtime::prepare_resumption(found.folder, {.overrides = found.changes}, hosts, asked);
-  follower waiting;
-  auto resumed = runtime::prepare_resumption(found.folder, {.overrides = found.changes}, hosts, asked, {},
-                                             [&](const auto& held) { return waiting.waits(held); });
-  is_to_end = waiting.is_to_end();
-  return resumed;
-}
-
 /// Also when it is completed.
 verb_end go_on(const runtime::begun_run& found, const spec::JobSpec& asked,
                const std::optional<runtime::hosts_plan>& hosts, const train_options& options,
                const display_choice& how) {
   if (found.failed) return say_failed(found, options.json);
-  bool is_to_end = false;
-  const auto resumed = become_root(found, asked, hosts, options, is_to_end);
-  if (is_to_end) return {static_cast<int>(job::exit_code::interrupted), "interrupted by a signal"};
+  std::optional<stop_signals> signals;
+  std::optional<standby_wait>
+      waiting; // as first process of a container it gets no signal that it does not handle
+  if (!options.kubernetes_job.empty()) waiting.emplace(options.kubernetes_job, signals.emplace());
+  const auto resumed = runtime::prepare_resumption(found.folder, {.overrides = found.changes}, hosts, asked,
+                                                   {}, waiting ? &*waiting : nullptr);
+  if (waiting && waiting->ended()) return *waiting->ended();
   if (!resumed) return ended_by(resumed.error());
-  if (resumed->job) return run_resumed(*resumed, hosts, how);
-  return say_completed_again(found, options.json);
+  if (!signals) signals.emplace();
+  auto ended =
+      resumed->job ? run_resumed(*resumed, hosts, how, *signals) : say_completed_again(found, options.json);
+  ended.home = resumed->home;
+  return ended;
 }
 
 /// @param torn what becomes of a beginning in the folder
@@ -117,13 +97,15 @@ std::optional<verb_end> begin(const train_options& options, const std::optional<
   if (run->durability)
     tell_auto("durability", "durability", "log", run->durability->log, run->durability->reason, options.json);
   if (run->replicas) tell_replicas(*run->replicas, options.json);
-  return run_displayed(*job,
-                       {.run_dir = run->folder.path(),
-                        .hosts = hosts,
-                        .copies_may_wait = run->replicas && run->replicas->is_auto,
-                        .is_new = true,
-                        .home = run->home},
-                       how, signals);
+  auto ended = run_displayed(*job,
+                             {.run_dir = run->folder.path(),
+                              .hosts = hosts,
+                              .copies_may_wait = run->replicas && run->replicas->is_auto,
+                              .is_new = true,
+                              .home = run->home},
+                             how, signals);
+  ended.home = run->home;
+  return ended;
 }
 
 /// The run in its folder, or in the etcd, if there is one.
@@ -176,7 +158,8 @@ int train_on_pods(const train_options& options) {
   ended = ended_for(pods->end(), std::move(ended));
   pods.reset(); // none is made any more
   tell_kubernetes(ended, options.kubernetes_job, options.run_dir);
-  if (ended.code == static_cast<int>(job::exit_code::interrupted))
+  const bool had_run = ended.error != error_code::in_use;
+  if (had_run && ended.code == static_cast<int>(job::exit_code::interrupted))
     end_suspended(options.kubernetes_job, options.run_dir);
   return ended.code;
 }

@@ -4,9 +4,14 @@
 #include "cli/complain.hpp"
 
 #include <dlrun/report.hpp>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
+
+namespace dlrun::runtime {
+class root_home;
+}
 
 namespace dlrun::cli {
 
@@ -18,6 +23,8 @@ struct verb_end {
   std::optional<error_code> error{};     ///< where this did
   bool is_for_good = false;              ///< another start would end the same way, report or not
   bool may_pass = false;                 ///< it was wrong input, but of a run that may have begun, elsewhere
+  /// By which this process is the root of the run: nobody follows while it lives. Null: by none.
+  std::shared_ptr<runtime::root_home> home{};
 };
 
 /// Complains of the error and ends with its exit code.

@@ -124,7 +124,15 @@ bool host_pods::look() {
   }
   wanted_ = std::move(*wanted);
   on_done(pod_question::wanted);
+  say_who_leads();
   return true;
+}
+
+void host_pods::say_who_leads() {
+  if (!options_.has_standby || is_known_to_lead_) return;
+  const auto done = requests_.lead(give_up());
+  is_known_to_lead_ = done.has_value();
+  done ? on_done(pod_question::led) : on_refused(pod_question::led, done.error());
 }
 
 /// What the server does not answer it does not answer for the others either.

@@ -23,7 +23,8 @@ struct host_pods_options {
   std::chrono::milliseconds look_period{2000};
   /// Of one request, and all its attempts.
   std::chrono::milliseconds request_max{3000};
-  std::string budget{}; ///< name of the PodDisruptionBudget of the pods; "": there is none
+  bool has_standby = false; ///< people are to be told which control pod leads
+  std::string budget{};     ///< name of the PodDisruptionBudget of the pods; "": there is none
   pod_rules rules{};
   refusal_rules refusals{};
   start_rules starts{};
@@ -56,6 +57,7 @@ private:
   bool must_end();
   bool is_paused() const;
   bool look();
+  void say_who_leads();
   void look_at_starts(time_point now);
   void look_at_nodes();
   void guard(const std::optional<host_sights>& hosts, time_point now);
@@ -73,6 +75,7 @@ private:
   eviction_budget budget_;
   wanted_pods wanted_{};
   std::optional<time_point> looked_{};
+  bool is_known_to_lead_ = false;
   mutable std::mutex mutex_;
   std::vector<pod_news> news_; ///< guarded by mutex_, as are the next
   std::optional<host_sights> hosts_{};

@@ -1,5 +1,7 @@
 #include "kubernetes/job_outcome.hpp"
 
+#include "kubernetes/json_text.hpp"
+
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -52,6 +54,28 @@ json outcome_patch(const job_outcome& outcome) {
                  {summary_annotation, cut(outcome.summary, summary_bytes_max)}}}}}};
   if (outcome.exit_code != 0 && outcome.is_final) patch["spec"]["backoffLimit"] = 0;
   return patch;
+}
+
+std::optional<int> told_end(const json& job) {
+  const auto code = number_of(text_in(member(member(job, "metadata"), "annotations"), exit_code_annotation));
+  if (!code || (*code != 0 && member(member(job, "spec"), "backoffLimit") != 0)) return std::nullopt;
+  return static_cast<int>(*code);
+}
+
+std::string end_note(const job_outcome& outcome, const std::string& job_uid) {
+  const json note{{"job", job_uid},
+                  {"exit_code", outcome.exit_code},
+                  {"reason", cut(outcome.reason, reason_bytes_max)},
+                  {"summary", cut(outcome.summary, summary_bytes_max)}};
+  return note.dump(-1, ' ', false, json::error_handler_t::replace);
+}
+
+std::optional<job_outcome> outcome_in(const std::string& note, const std::string& job_uid) {
+  const auto read = json::parse(note, nullptr, false);
+  const auto& code = member(read, "exit_code");
+  if (job_uid.empty() || text_in(read, "job") != job_uid || !code.is_number_integer()) return std::nullopt;
+  return job_outcome{
+      .exit_code = code.get<int>(), .reason = text_in(read, "reason"), .summary = text_in(read, "summary")};
 }
 
 json event_of(const job_outcome& outcome, const json& job, const std::string& name, const std::string& pod,

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstddef>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
 
 namespace dlrun::kubernetes {
@@ -35,6 +36,15 @@ std::string termination_message(const job_outcome& outcome);
 /// For the Job of the control pod: annotations; and one that has ended for good, without success,
 /// is not started again, so that Kubernetes takes it for failed.
 nlohmann::json outcome_patch(const job_outcome& outcome);
+
+/// The exit code with which a Job is over for good, as outcome_patch() told it; nothing where that
+/// was not told.
+std::optional<int> told_end(const nlohmann::json& job);
+
+/// For the control pods of the Job with that uid, which may lack an API server (R43); and back.
+/// @returns nothing for what is no such text, or of another Job.
+std::string end_note(const job_outcome& outcome, const std::string& job_uid);
+std::optional<job_outcome> outcome_in(const std::string& note, const std::string& job_uid);
 
 /// @param job as the server tells it; `name` of the Event, `pod` that reports it, `now` of the wall
 nlohmann::json event_of(const job_outcome& outcome, const nlohmann::json& job, const std::string& name,

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
 
 namespace dlrun::kubernetes {
@@ -24,7 +25,16 @@ enum class job_wish : std::uint8_t {
   suspend, ///< it is suspended, and what it needs is to be where its run folder is (R42)
 };
 
-/// Of a Job whose pods have their run folder in `volume`. Blocks until `give_up` at most.
+/// What is known of a Job whose pods have their run folder in a volume.
+struct job_standing {
+  job_wish wish = job_wish::go_on;
+  /// With this exit code it is over, and Kubernetes knows; nothing: it does not.
+  std::optional<int> told{};
+};
+/// Blocks until `give_up` at most.
+answer<job_standing> standing_of(api_client& client, const std::string& job, const std::string& volume,
+                                 time_point give_up);
+/// That alone which is wanted.
 answer<job_wish> wish_of(api_client& client, const std::string& job, const std::string& volume,
                          time_point give_up);
 

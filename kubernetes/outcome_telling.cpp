@@ -1,7 +1,9 @@
 #include "kubernetes/outcome_telling.hpp"
 
 #include "base/random.hpp"
+#include "kubernetes/json_text.hpp"
 #include "kubernetes/pod_requests.hpp"
+#include "kubernetes/pod_watch.hpp"
 
 #include <algorithm>
 #include <fmt/format.h>
@@ -66,6 +68,38 @@ answer<json> want_no_hosts(api_client& client, const outcome_telling& what, time
   return json::object();
 }
 
+/// Whether a control pod waits for a node, a volume or its image.
+answer<bool> does_one_wait(api_client& client, const std::string& job, time_point give_up) {
+  const auto all = client.ask(pods_request("list", control_selector_of(job), "limit=500"), give_up);
+  if (!all) return tl::unexpected(all.error());
+  for (const auto& one : member(*all, "items"))
+    if (text_at(one, "/status/phase") == "Pending" && text_at(one, "/metadata/deletionTimestamp").empty())
+      return true;
+  return false;
+}
+
+/// A Job of two control pods is complete when one has succeeded and the other one has ended too. A
+/// standby that never began would hold that up, for good where it has no room. If one pod is wanted
+/// the Job controller deletes that which does not run; but only until the other one has succeeded.
+answer<json> want_no_standby(api_client& client, const outcome_telling& what, const json& job,
+                             time_point give_up) {
+  const auto& wanted = member(member(job, "spec"), "parallelism");
+  if (!wanted.is_number_integer() || wanted.get<int>() <= 1) return json::object();
+  auto waits = does_one_wait(client, what.job, give_up);
+  if (waits && *waits)
+    if (auto told = client.ask(for_job("patch", what.job, {{"spec", {{"parallelism", 1}}}}), give_up); !told)
+      return told;
+  while (waits && *waits && client.time().now() + poll_period < give_up) {
+    client.time().wait(poll_period);
+    waits = does_one_wait(client, what.job, give_up);
+  }
+  if (!waits) return tl::unexpected(waits.error());
+  if (!*waits) return json::object();
+  return tl::unexpected(api_refusal{refusal_kind::wrong,
+                                    "the standby does not run, and is not deleted: the Job "
+                                    "is complete when it has run, or somebody deletes it"});
+}
+
 /// Objects are read as Kubernetes writes them; what has another shape is told, as a refusal is.
 template <class Call>
 answer<json> guarded(Call call) {
@@ -89,6 +123,8 @@ std::vector<std::string> tell_outcome(api_client& client, const outcome_telling&
   note(job);
   if (job) note(guarded([&] { return make_event(client, what, *job, give_up); }));
   if (job && what.outcome.is_final && what.outcome.exit_code != 0) note(want_no_hosts(client, what, give_up));
+  if (job && what.outcome.is_final && what.outcome.exit_code == 0)
+    note(guarded([&] { return want_no_standby(client, what, *job, give_up); }));
   if (what.outcome.is_final) note(guarded([&] { return end_hosts(client, what, give_up); }));
   return undone;
 }

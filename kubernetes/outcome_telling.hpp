@@ -19,10 +19,11 @@ struct outcome_telling {
   std::chrono::milliseconds hosts_patience{5000};
 };
 
-/// First the Job: annotations, and that it is not to be started again. Then an Event. Then the pods
+/// First the Job: annotations, and that it is not to be started again. Then an Event. Then, after a
+/// success, a standby that never ran is deleted, since it would hold the Job up. Then the pods
 /// of hosts, where that is final: none are wanted any more, and they are deleted, once all have
-/// ended or time is up for that, since no root tells those any more that still run. Each of the
-/// three is tried, whatever became of the others. Blocks until `give_up` at most.
+/// ended or time is up for that, since no root tells those any more that still run. Each of
+/// them is tried, whatever became of the others. Blocks until `give_up` at most.
 /// @returns what could not be done, and why, one line each
 std::vector<std::string> tell_outcome(api_client& client, const outcome_telling& what, time_point give_up);
 

@@ -32,7 +32,8 @@ std::optional<pods_end> pod_refusals::end(bool has_begun) const {
 }
 
 bool pod_refusals::ends_it(pod_question what, const trouble& one) const {
-  const bool is_needed = what != pod_question::removed && what != pod_question::guarded;
+  const bool is_needed =
+      what != pod_question::removed && what != pod_question::guarded && what != pod_question::led;
   return is_needed && !one.is_over && !one.what.missing_right.empty() &&
          one.last - one.since >= rules_.right_patience;
 }

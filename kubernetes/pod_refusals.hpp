@@ -19,6 +19,7 @@ enum class pod_question : std::uint8_t {
   made,    ///< to make one
   removed, ///< to delete one
   guarded, ///< how many have to stay
+  led,     ///< to say which control pod leads
 };
 
 struct refusal_rules {

@@ -18,6 +18,12 @@ api_request for_pods_object(const std::string& verb, const std::string& job, con
   return {.verb = verb, .version = "v1", .resource = "configmaps", .name = pods_object_of(job), .body = body};
 }
 
+std::string pods_selector(const std::string& job, const char* component) {
+  return fmt::format("app.kubernetes.io/name=dlrun,app.kubernetes.io/instance={},"
+                     "app.kubernetes.io/component={}",
+                     job, component);
+}
+
 api_refusal odd(const std::string& what) {
   return {refusal_kind::wrong, fmt::format("the API server's answer is no {}", what)};
 }
@@ -40,10 +46,11 @@ std::optional<std::uint32_t> slot_of(const std::string& job, const std::string& 
   return slot && host_of(job, *slot) == host ? slot : std::nullopt;
 }
 
-std::string selector_of(const std::string& job) {
-  return fmt::format("app.kubernetes.io/name=dlrun,app.kubernetes.io/instance={},"
-                     "app.kubernetes.io/component=host",
-                     job);
+std::string selector_of(const std::string& job) { return pods_selector(job, "host"); }
+std::string control_selector_of(const std::string& job) { return pods_selector(job, "control"); }
+
+bool has_standby(const json& pod_template) {
+  return text_in(member(member(pod_template, "metadata"), "annotations"), standby_annotation) == "true";
 }
 
 json pod_object(const json& pod_template, const std::string& job, const create_pod& what,
@@ -169,6 +176,19 @@ answer<void> pod_requests::guard(const std::string& budget, std::uint32_t stay, 
                                  .version = "v1",
                                  .resource = "poddisruptionbudgets",
                                  .name = budget,
+                                 .body = patch.dump()},
+                                give_up);
+  if (!done && done.error().kind != refusal_kind::not_there) return tl::unexpected(done.error());
+  return {};
+}
+
+answer<void> pod_requests::lead(time_point give_up) {
+  const json patch{{"metadata", {{"annotations", {{leader_annotation, source_.own_pod}}}}}};
+  const auto done = client_.ask({.verb = "patch",
+                                 .group = "batch",
+                                 .version = "v1",
+                                 .resource = "jobs",
+                                 .name = source_.job,
                                  .body = patch.dump()},
                                 give_up);
   if (!done && done.error().kind != refusal_kind::not_there) return tl::unexpected(done.error());

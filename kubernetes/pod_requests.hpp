@@ -21,8 +21,16 @@ std::string host_of(const std::string& job, std::uint32_t slot);
 std::string pod_of(const std::string& job, std::uint32_t slot, std::uint32_t incarnation);
 /// For a host's name; nothing where it is none of the job's.
 std::optional<std::uint32_t> slot_of(const std::string& job, const std::string& host);
+/// Of the Job of the control pods: which of them is the root. Where the template for pods of hosts
+/// says that there may be two.
+inline constexpr auto leader_annotation = "dlrun/leader";
+inline constexpr auto standby_annotation = "dlrun/standby";
+bool has_standby(const nlohmann::json& pod_template);
+
 /// Of the pods of a job's hosts.
 std::string selector_of(const std::string& job);
+/// Of its control pods.
+std::string control_selector_of(const std::string& job);
 
 /// The pod of a slot, made of the template (labels and spec) that all have.
 nlohmann::json pod_object(const nlohmann::json& pod_template, const std::string& job, const create_pod& what,
@@ -62,6 +70,8 @@ public:
   /// So many pods of hosts have to stay, says that PodDisruptionBudget from now on. One that is
   /// gone is no error.
   answer<void> guard(const std::string& budget, std::uint32_t stay, time_point give_up);
+  /// The control pod that this is leads, says its Job from now on.
+  answer<void> lead(time_point give_up);
   /// All pods of hosts that are there.
   answer<std::vector<pod_record>> list(time_point give_up);
 

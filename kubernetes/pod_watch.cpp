@@ -28,14 +28,14 @@ std::string encoded(const std::string& text) {
   return made;
 }
 
-api_request request_for(const std::string& verb, const std::string& selector, const std::string& query) {
+} // namespace
+
+api_request pods_request(const std::string& verb, const std::string& selector, const std::string& query) {
   return {.verb = verb,
           .version = "v1",
           .resource = "pods",
           .query = fmt::format("labelSelector={}&{}", encoded(selector), query)};
 }
-
-} // namespace
 
 /// A page that has become too old by the time that it is asked for is an error like others: all of
 /// it is listed anew.
@@ -44,7 +44,7 @@ answer<listed_pods> list_pods(api_client& client, const std::string& selector, t
   for (std::string next;;) {
     auto query = fmt::format("limit={}", page_size);
     if (!next.empty()) query += "&continue=" + encoded(next);
-    const auto page = client.ask(request_for("list", selector, query), give_up);
+    const auto page = client.ask(pods_request("list", selector, query), give_up);
     if (!page) return tl::unexpected(page.error());
     if (const auto items = page->find("items"); items != page->end())
       for (const auto& one : *items)
@@ -85,10 +85,10 @@ void pod_watch::follow() {
   broken_.clear();
   const auto began = client_.time().now();
   const auto ended =
-      client_.follow(request_for("watch", options_.selector,
-                                 fmt::format("watch=true&allowWatchBookmarks=true&timeoutSeconds={}&"
-                                             "resourceVersion={}",
-                                             seconds, encoded(version_))),
+      client_.follow(pods_request("watch", options_.selector,
+                                  fmt::format("watch=true&allowWatchBookmarks=true&timeoutSeconds={}&"
+                                              "resourceVersion={}",
+                                              seconds, encoded(version_))),
                      {.lasts_max = std::chrono::seconds{seconds + 30},
                       .take = [this](std::string_view line) { take(line); },
                       .goes_on = options_.goes_on});

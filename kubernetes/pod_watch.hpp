@@ -23,6 +23,9 @@ struct pod_gone {
 /// A pod is new, or has changed.
 using pod_news = std::variant<pod_listing, pod_record, pod_gone>;
 
+/// A request for the pods with these labels. @param query what else belongs to it, encoded
+api_request pods_request(const std::string& verb, const std::string& selector, const std::string& query);
+
 struct listed_pods {
   pod_listing all;
   std::string version; ///< from which they can be watched

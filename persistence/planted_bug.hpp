@@ -13,6 +13,7 @@ enum class planted_bug : std::uint8_t {
   follow_register, ///< R40: a root writes over what it finds, whoever has written that
   forget_attempts, ///< R40: a write without an answer was not done
   trust_folder,    ///< R40: the earlier root of a folder counts as the last one
+  count_gaps,      ///< R43: time in which no look was answered counts as silence
 };
 
 #ifdef DLRUN_PLANTED_BUGS

@@ -1,5 +1,8 @@
 #include "persistence/register_watch.hpp"
 
+#include <algorithm>
+#include <utility>
+
 namespace dlrun::persistence {
 
 bool register_watch::has_ended(const etcd_owner& seen) const {
@@ -9,13 +12,20 @@ bool register_watch::has_ended(const etcd_owner& seen) const {
 }
 
 register_watch::verdict register_watch::look(const std::optional<etcd_owner>& seen, bool given_up,
-                                             time_point now) {
+                                             time_point asked, time_point answered) {
   if (!seen || given_up || has_ended(*seen)) return verdict::free;
   if (is_planted(bug_, planted_bug::take_live)) return verdict::free;
-  if (first_ && *first_ != *seen) return verdict::held;
-  if (!first_) since_ = now;
-  first_ = seen;
-  return now - since_ >= rules_.expiry ? verdict::free : verdict::wait;
+  const bool counts_all = is_planted(bug_, planted_bug::count_gaps);
+  const auto before = std::exchange(answered_, answered);
+  if (last_ != seen || (asked - before > rules_.renewal && !counts_all)) {
+    silent_ = {};
+    const bool was_written = last_ && last_ != seen;
+    last_ = seen;
+    return was_written ? verdict::held : verdict::wait;
+  }
+  silent_ +=
+      counts_all ? answered - before : std::min<std::chrono::nanoseconds>(answered - before, rules_.renewal);
+  return silent_ >= rules_.expiry ? verdict::free : verdict::wait;
 }
 
 } // namespace dlrun::persistence

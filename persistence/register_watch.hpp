@@ -1,4 +1,5 @@
-/// register_watch: whether a root that begins may take the register of its run (rule R40).
+/// register_watch: whether a root that begins, or waits, may take the register of its run (rules
+/// R40, R43).
 #pragma once
 
 #include "persistence/etcd_owner.hpp"
@@ -12,11 +13,14 @@ namespace dlrun::persistence {
 /// How often a root that lives writes, and when it counts as lost.
 struct register_rules {
   std::chrono::milliseconds renewal{1000};
-  /// Without a change for so long, by the clock of who looks: four renewals may be lost.
+  /// Of silence, by the clock of who looks: four renewals may be lost.
   std::chrono::milliseconds expiry{5000};
 };
 
-/// Pure: the caller looks, and says when.
+/// Pure: the caller looks, and says when. Silence is what lies between two looks that were answered
+/// and found the same. If the next one was asked for only after more than a renewal, it begins
+/// anew: in between the etcd may have answered nobody, or whoever looks was stopped, and maybe all
+/// others with it. An answer that is slow itself counts as a renewal at most.
 class register_watch {
 public:
   using time_point = std::chrono::steady_clock::time_point;
@@ -29,19 +33,20 @@ public:
 
   enum class verdict : std::uint8_t {
     free, ///< may be taken, from whoever was seen
-    held, ///< its root lives
+    held, ///< its root lives: it has written since the look before
     wait, ///< look again
   };
   /// @param seen who has it; nothing: there is none yet  @param given_up by who has it
-  verdict look(const std::optional<etcd_owner>& seen, bool given_up, time_point now);
+  verdict look(const std::optional<etcd_owner>& seen, bool given_up, time_point asked, time_point answered);
 
 private:
   bool has_ended(const etcd_owner& seen) const;
 
   register_rules rules_;
   std::optional<etcd_owner> ended_;
-  std::optional<etcd_owner> first_{};
-  time_point since_{};
+  std::optional<etcd_owner> last_{};  ///< seen
+  time_point answered_{};             ///< the look before
+  std::chrono::nanoseconds silent_{}; ///< since it was seen first, or since a gap
   planted_bug bug_;
 };
 

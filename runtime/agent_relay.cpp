@@ -35,6 +35,7 @@ public:
     self->state.role = std::make_unique<relay_state>(self, std::move(options));
     auto* role = self->state.role.get();
     self->set_down_handler([role](const caf::down_msg& down) { role->on_down(down); });
+    role->dialled_at_ = role->place();
     if (role->options_.first) role->take(role->options_.first);
     self->send(self, protocol::tick{});
     return role->make_behavior();
@@ -80,6 +81,7 @@ private:
 
   void on_tick() {
     self_->delayed_send(self_, look_period(), protocol::tick{});
+    if (is_there_) look_whether_it_has_moved();
     if (!is_there_)
       look_for_it();
     else if (common::now() - renewed_ >= lifetime_ / 2)
@@ -103,6 +105,16 @@ private:
     if (!agent_ || agent_.address() != down.source) return;
     is_there_ = false;
     options_.log->warn("agent-lost: {}", to_string(down.reason));
+  }
+
+  /// R39: what is there is an older root then.
+  void look_whether_it_has_moved() {
+    const auto before = dialled_at_;
+    if (before == place() || !options_.leave) return;
+    if (before == 0)
+      dialled_at_ = place(); // the first call, of the root that was told
+    else
+      options_.leave();
   }
 
   std::uint32_t place() const { return options_.place ? options_.place->number() : 0; }
@@ -173,6 +185,10 @@ agent_dialler agent_dial(link::process_link& link, std::string address,
     to->connect<protocol::agent_actor>(at_told_one ? address : place->now(address), agent::agent_peer,
                                        std::move(found));
   };
+}
+
+std::function<void()> agent_leave(link::process_link& link) {
+  return [of = &link] { of->leave(agent::agent_peer); };
 }
 
 agent_relay::agent_relay(caf::actor_system& system, agent_relay_options options)

@@ -23,11 +23,15 @@ using agent_dialler = std::function<void(std::function<void(result<protocol::age
 agent_dialler agent_dial(link::process_link& link, std::string address,
                          std::shared_ptr<const common::root_place> place);
 
+/// Ends the connection to the agent that is there, so that it is found anew.
+std::function<void()> agent_leave(link::process_link& link);
+
 struct agent_relay_options {
   protocol::agent_actor first{}; ///< the agent, as it was found; null: it is to be found
   agent_dialler dial;            ///< null: one that is lost is not found again
   /// Where it is dialled; one that has moved is dialled at once. Null: it stays where it is.
   std::shared_ptr<const common::root_place> place{};
+  std::function<void()> leave{};                   ///< called when it has moved; null: it is left by itself
   protocol::credentials_wanted self;               ///< who this process is
   std::shared_ptr<security::tls_context> identity; ///< what it shows
   std::chrono::seconds lifetime{};                 ///< of its certificate

@@ -204,6 +204,7 @@ result<agent::leave> serve(const bootstrap::HostBundle& bundle, host_part part,
   auto arguments = arguments_of(bundle, part, boot);
   arguments.dial = dial;
   arguments.place = place;
+  arguments.leave_root = agent_leave(**link);
   arguments.launcher = roles;
   arguments.beats = beats;
   arguments.log = log;

@@ -377,8 +377,7 @@ result<common::journal_place> journal_of(const trained_with& trained, const run_
 /// where roots of the run keep nothing elsewhere.
 result<std::shared_ptr<root_home>> become_root(const trained_with& trained, const run_folder& folder,
                                                const resume_options& options,
-                                               const std::optional<hosts_plan>& hosts,
-                                               const root_wait& wait) {
+                                               const std::optional<hosts_plan>& hosts, root_wait& wait) {
   if (!trained.record || !trained.revisions.back().cluster().journal().has_etcd()) return nullptr;
   const auto wanted = wanted_spec(trained, folder, options);
   if (!wanted) return tl::unexpected(wanted.error());
@@ -392,7 +391,7 @@ result<std::shared_ptr<root_home>> become_root(const trained_with& trained, cons
 result<resumption> prepare_resumption(const std::filesystem::path& directory, const resume_options& options,
                                       const std::optional<hosts_plan>& hosts,
                                       const std::optional<spec::JobSpec>& asked, const spec_check& check,
-                                      const root_wait& wait) {
+                                      root_wait* wait) {
   auto folder = run_folder::open(directory.string());
   if (!folder) return tl::unexpected(folder.error());
   auto trained = read_trained_with(*folder);
@@ -402,7 +401,8 @@ result<resumption> prepare_resumption(const std::filesystem::path& directory, co
   if (trained->record)
     if (auto own = check_journal_is_of(*journal, trained->record->run()); !own)
       return tl::unexpected(own.error());
-  auto home = become_root(*trained, *folder, options, hosts, wait);
+  root_wait no_wait;
+  auto home = become_root(*trained, *folder, options, hosts, wait != nullptr ? *wait : no_wait);
   if (!home) return tl::unexpected(home.error());
   if (*home && (*home)->is_restored()) trained = read_trained_with(*folder);
   if (!trained) return tl::unexpected(trained.error());

@@ -51,10 +51,10 @@ using spec_check = std::function<result<void>(const spec::JobSpec&)>;
 /// @param asked the job file that led to this, which is then noted in the record
 /// @param check can the caller run that job? Asked before anything is changed, and not of a job
 /// that is trained to its end
-/// @param wait of a run whose root may be elsewhere (R40)
+/// @param wait of a run whose root may be elsewhere (R40); null: it waits for nobody
 result<resumption> prepare_resumption(const std::filesystem::path& directory, const resume_options& options,
                                       const std::optional<hosts_plan>& hosts = {},
                                       const std::optional<spec::JobSpec>& asked = {},
-                                      const spec_check& check = {}, const root_wait& wait = no_root_wait);
+                                      const spec_check& check = {}, root_wait* wait = nullptr);
 
 } // namespace dlrun::runtime

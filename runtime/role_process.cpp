@@ -138,6 +138,7 @@ std::unique_ptr<agent_relay> make_relay(caf::actor_system& system, const common:
       system, agent_relay_options{.first = context.agent,
                                   .dial = agent_dial(*context.link, message.agent_control(), place),
                                   .place = place,
+                                  .leave = agent_leave(*context.link),
                                   .self = {context.role, context.self.incarnation},
                                   .identity = std::move(identity),
                                   .lifetime = std::chrono::seconds{message.credentials().lifetime_s()},

@@ -35,7 +35,8 @@ constexpr persistence::etcd_patience patience{std::chrono::milliseconds(500),
 constexpr persistence::register_rules rules{};
 /// Two renewals. Who acts for so long after a write has done so long before rules.expiry is over.
 constexpr auto alone_after_write = 2 * rules.renewal;
-constexpr auto look_period = std::chrono::milliseconds(100);
+/// A standby looks for as long as the job runs, and is to lead within a second.
+constexpr auto look_period = std::chrono::milliseconds(200);
 /// An etcd takes 1.5 MB at once.
 constexpr std::size_t piece_bytes = std::size_t{512} << 10;
 constexpr std::size_t pieces_at_once = 2;
@@ -46,6 +47,7 @@ constexpr auto piece_prefix = "piece/";
 constexpr auto secrets_key = "secrets"; ///< sealed
 constexpr auto holder_key = "holder";   ///< for people
 constexpr auto given_up_key = "given-up";
+constexpr auto end_key = "given-up/end"; ///< of the run; read together with the one above
 /// What the key of a list of hosts is made into.
 constexpr auto sealing_purpose = "dlrun root.secrets 1";
 
@@ -96,17 +98,11 @@ std::optional<etcd_owner> last_root_of(const std::filesystem::path& run_dir) {
   return persistence::etcd_owner_from(line);
 }
 
+/// Who asks again may be told something else.
+bool may_pass(const error& why) { return why.code == error_code::timed_out; }
+
 bool is_same_root(const std::optional<etcd_owner>& a, const std::optional<etcd_owner>& b) {
   return a && b && a->term == b->term && a->taker == b->taker;
-}
-
-error held(const std::string& prefix, const std::map<std::string, std::string>& entries) {
-  const auto holder = entries.find(holder_key);
-  return {error_code::in_use,
-          fmt::format("the run under {}/ in etcd has a root, {}, which has just written there: 'dlrun stop' "
-                      "there ends it",
-                      prefix,
-                      holder == entries.end() ? "no one knows where" : base::printable(holder->second, 200))};
 }
 
 std::string own_name(const std::filesystem::path& run_dir) {
@@ -178,50 +174,74 @@ result<std::shared_ptr<root_home>> root_home::begin(const spec::JobSpec& spec,
   return std::shared_ptr<root_home>{std::move(*made)};
 }
 
+error root_home::held() const {
+  std::string who = "no one knows where";
+  if (const auto seen = register_->look(holder_key))
+    if (const auto found = seen->entries.find(holder_key); found != seen->entries.end())
+      who = base::printable(found->second, 200);
+  return {error_code::in_use, fmt::format("the run under {}/ in etcd has a root, {}, which has just written "
+                                          "there: 'dlrun stop' there ends it",
+                                          prefix_, who)};
+}
+
+/// @returns all that is there, of a register that may be taken as it is there
 result<persistence::etcd_register::sight> root_home::wait_until_free(const std::optional<etcd_owner>& ended,
-                                                                     const root_wait& wait) {
+                                                                     root_wait& wait) {
   register_watch watch{rules, ended};
-  for (;;) {
+  for (;; std::this_thread::sleep_for(look_period)) {
+    if (!wait.goes_on()) return fail(error_code::interrupted, "it was asked to end");
+    const auto asked = std::chrono::steady_clock::now();
     const auto seen = register_->look(given_up_key);
-    if (!seen) return tl::unexpected(seen.error());
-    const auto verdict =
-        watch.look(seen->owner, seen->entries.contains(given_up_key), std::chrono::steady_clock::now());
-    if (verdict == register_watch::verdict::wait) {
-      std::this_thread::sleep_for(look_period);
-      continue;
-    }
+    if (!seen && !(may_pass(seen.error()) && wait.asks_again(seen.error())))
+      return tl::unexpected(seen.error());
+    if (!seen) continue;
+    const auto verdict = watch.look(seen->owner, seen->entries.contains(given_up_key), asked,
+                                    std::chrono::steady_clock::now());
+    if (verdict == register_watch::verdict::held)
+      if (auto why = held(); !wait.waits(why)) return tl::unexpected(std::move(why));
+    if (verdict != register_watch::verdict::free) continue;
+    const auto end = seen->entries.find(end_key);
+    const auto next = wait.on_free(end == seen->entries.end() ? "" : end->second);
+    if (next == root_wait::verdict::end) return fail(error_code::interrupted, "the run has ended");
+    if (next == root_wait::verdict::wait) continue;
     auto all = register_->look();
-    if (!all) return all;
-    if (verdict == register_watch::verdict::free) {
-      if (all->owner == seen->owner) return all;
-      continue;
+    if (!all && !(may_pass(all.error()) && wait.asks_again(all.error()))) return all;
+    if (all && all->owner == seen->owner) return all;
+  }
+}
+
+/// @returns what was there before
+result<persistence::etcd_register::sight> root_home::take_when_free(const std::optional<etcd_owner>& ended,
+                                                                    root_wait& wait) {
+  for (;;) {
+    auto found = wait_until_free(ended, wait);
+    if (!found) return found;
+    const auto last = std::max(found->owner ? found->owner->term.value : 0, ended ? ended->term.value : 0);
+    const auto taken = take(found->owner, last + 1, {});
+    if (taken) return found;
+    if (taken.error().code == error_code::fenced) { // another one wrote just now
+      if (auto why = held(); !wait.waits(why)) return tl::unexpected(std::move(why));
+    } else if (!may_pass(taken.error()) || !wait.asks_again(taken.error())) {
+      return tl::unexpected(taken.error());
     }
-    if (auto why = held(prefix_, all->entries); !wait(why)) return tl::unexpected(std::move(why));
-    watch = register_watch{rules, ended}; // from its newest sign of life on
-    std::this_thread::sleep_for(look_period);
   }
 }
 
 result<std::shared_ptr<root_home>> root_home::take_over(const spec::JobSpec& spec,
                                                         const std::filesystem::path& run_dir,
                                                         const std::optional<hosts_plan>& hosts,
-                                                        const root_wait& wait) {
+                                                        root_wait& wait) {
   auto made = open(spec, run_dir, hosts);
   if (!made) return tl::unexpected(made.error());
   auto& home = **made;
   const auto ended = last_root_of(run_dir);
-  const auto found = home.wait_until_free(ended, wait);
+  const auto found = home.take_when_free(ended, wait);
   if (!found) return tl::unexpected(found.error());
   // Older data was put back into the etcd, or it is another one: what the folder has is newer.
   const bool is_behind = ended && (!found->owner || ended->term > found->owner->term);
   home.restored_ = found->owner && !is_behind && !is_same_root(found->owner, ended);
   for (const auto& [key, value] : found->entries)
     if (key.starts_with(piece_prefix)) home.pieces_.insert(key.substr(std::string_view{piece_prefix}.size()));
-  const auto last = std::max(found->owner ? found->owner->term.value : 0, ended ? ended->term.value : 0);
-  if (auto taken = home.take(found->owner, last + 1, {}); !taken) {
-    if (taken.error().code != error_code::fenced) return tl::unexpected(taken.error());
-    return tl::unexpected(held(home.prefix_, found->entries)); // it wrote just now
-  }
   if (home.restored_)
     if (auto done = home.restore(found->entries); !done) return tl::unexpected(done.error());
   if (is_behind)
@@ -235,6 +255,7 @@ result<void> root_home::take(const std::optional<etcd_owner>& before, std::uint6
   const etcd_owner self{{number}, base::random_number(), 0};
   changes.push_back({holder_key, own_name(run_dir_)});
   changes.push_back({given_up_key, std::nullopt});
+  changes.push_back({end_key, std::nullopt});
   const auto begin = std::chrono::steady_clock::now();
   if (auto taken = register_->take(before, self, changes); !taken) return taken;
   self_ = self;
@@ -331,6 +352,11 @@ result<void> root_home::forget_secrets() {
   return write(std::span(&one, 1));
 }
 
+result<void> root_home::note_end(const std::string& how) {
+  const journal_write one{end_key, how};
+  return write(std::span(&one, 1));
+}
+
 // ---- signs of life
 
 std::optional<std::string> root_home::lost() const {
@@ -340,7 +366,7 @@ std::optional<std::string> root_home::lost() const {
 
 bool root_home::is_alone() const {
   const std::scoped_lock lock{mutex_};
-  return !lost_ && std::chrono::steady_clock::now() - written_ < alone_after_write;
+  return !over_ && !lost_ && std::chrono::steady_clock::now() - written_ < alone_after_write;
 }
 
 void root_home::renew() {

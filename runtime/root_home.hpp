@@ -1,5 +1,5 @@
 /// What the root of a run keeps in the etcd of its journal, so that a root without the run folder
-/// goes on (rule R40).
+/// goes on, and another one may wait for that (rules R40, R43).
 #pragma once
 
 #include "base/hmac.hpp"
@@ -8,12 +8,12 @@
 #include "proto/job_spec.pb.h"
 #include "proto/run_record.pb.h"
 #include "runtime/hosts_plan.hpp"
+#include "runtime/root_wait.hpp"
 
 #include <chrono>
 #include <condition_variable>
 #include <dlrun/error.hpp>
 #include <filesystem>
-#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -22,11 +22,6 @@
 #include <thread>
 
 namespace dlrun::runtime {
-
-/// Asked again and again while the root of a run lives elsewhere, with what is to be said of that:
-/// whether to wait for its end.
-using root_wait = std::function<bool(const error& held)>;
-inline bool no_root_wait(const error& /*held*/) { return false; }
 
 /// This process is the root of the run, for as long as the object lives and lost() says nothing.
 /// A thread of its own writes once a second that it lives. Thread-safe; calls block for 4 s at most
@@ -47,14 +42,14 @@ public:
                                                   const records::RunRecord& record);
   /// For a run that goes on in `run_dir`, whose lock this process holds. If its last root was
   /// another folder's, run.record and root.secrets here become what that has kept; if older data
-  /// was put back into the etcd, the record of the folder is kept anew. Waits up to 5 s
-  /// for a sign of life of an earlier root. @returns in_use, naming that root, when it lives and
-  /// `wait` does not want its end;
+  /// was put back into the etcd, the record of the folder is kept anew. Waits up to 5 s for a sign
+  /// of life of an earlier root, and then as long as `wait` says. @returns in_use, naming that
+  /// root, when it lives and `wait` does not want its end; interrupted when `wait` ends it;
   /// bad_usage when its secrets cannot be read with the key of `hosts`.
   static result<std::shared_ptr<root_home>> take_over(const spec::JobSpec& spec,
                                                       const std::filesystem::path& run_dir,
                                                       const std::optional<hosts_plan>& hosts,
-                                                      const root_wait& wait = no_root_wait);
+                                                      root_wait& wait);
   root_home(const root_home&) = delete;
   root_home& operator=(const root_home&) = delete;
   ~root_home();
@@ -73,6 +68,9 @@ public:
   result<void> keep_secrets(const std::string& bytes);
   /// The run has ended in order, or its job has changed without its hosts.
   result<void> forget_secrets();
+  /// R43: the run has ended for good, and `how` is for whoever would be the next root of it. The
+  /// next one that takes the register all the same removes it.
+  result<void> note_end(const std::string& how);
   /// Why this process is not the root any more.
   std::optional<std::string> lost() const;
   /// The next root need not wait. Nothing is written any more.
@@ -89,7 +87,10 @@ private:
                                                  const std::filesystem::path& run_dir,
                                                  const std::optional<hosts_plan>& hosts);
   result<persistence::etcd_register::sight>
-  wait_until_free(const std::optional<persistence::etcd_owner>& ended, const root_wait& wait);
+  wait_until_free(const std::optional<persistence::etcd_owner>& ended, root_wait& wait);
+  result<persistence::etcd_register::sight>
+  take_when_free(const std::optional<persistence::etcd_owner>& ended, root_wait& wait);
+  error held() const;
   result<void> take(const std::optional<persistence::etcd_owner>& before, std::uint64_t number,
                     std::vector<persistence::journal_write> changes);
   result<void> note_number() const;

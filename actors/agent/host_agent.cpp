@@ -186,10 +186,13 @@ result<void> host_agent_state::begin_beats() {
                                      const sighting& seen) { post([this, seen] { on_sighting(seen); }); });
 }
 
-/// R39. A link that is there stays until it is lost.
+/// R39. A link that is there is to an older root, but for the first call: that is of the root that
+/// it was told of.
 void host_agent_state::look_where(const std::string& at) {
+  const bool was_known = arguments_.place && arguments_.place->number() != 0;
   if (!arguments_.place || !arguments_.place->move_to(at)) return;
   arguments_.log->warn("root-moved: it calls from {}", at);
+  if (agent_ && was_known) arguments_.leave_root(); // and is dialled when that is lost
   if (agent_) return;
   dialling_ = false; // of a try where it was
   dial();

@@ -31,6 +31,8 @@ struct host_agent_arguments {
   std::function<void(std::function<void(result<protocol::agent_actor>)>)> dial;
   /// Where it is dialled; null: where it always was.
   std::shared_ptr<common::root_place> place{};
+  /// Ends the connection to the agent that is there.
+  std::function<void()> leave_root = [] {};
   /// Must outlive the actor.
   std::shared_ptr<role_launcher> launcher;
   std::shared_ptr<beat_service> beats; ///< with the root

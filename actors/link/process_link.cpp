@@ -1,7 +1,9 @@
 #include "actors/link/process_link.hpp"
 
+#include <algorithm>
 #include <mutex>
 #include <set>
+#include <vector>
 
 namespace dlrun::link {
 
@@ -12,8 +14,13 @@ struct process_link::state {
   std::mutex mutex{};
   lent_actor door{};                         // guarded by mutex, as are the next three
   std::set<caf::strong_actor_ptr> brokers{}; // of open connections
-  std::map<peer_id, std::shared_ptr<connection>>
-      dialled{}; // of those, the ones that this process has dialled
+  struct dialled_one {
+    std::shared_ptr<connection> link;
+    caf::actor_addr broker;
+  };
+  /// Of those, the ones that this process has dialled; two to a peer that was dialled twice at
+  /// once.
+  std::vector<dialled_one> dialled{};
   bool is_over = false;
 
   lent_actor door_now() {
@@ -26,10 +33,20 @@ struct process_link::state {
     return wanted == options.self && door.actor != nullptr && !is_over;
   }
 
+  /// The newest.
   std::shared_ptr<connection> find(const peer_id& wanted) {
     const std::scoped_lock lock{mutex};
-    const auto found = dialled.find(wanted);
-    return found == dialled.end() ? nullptr : found->second;
+    const auto found = std::find_if(dialled.rbegin(), dialled.rend(),
+                                    [&](const auto& one) { return one.link->peer() == wanted; });
+    return found == dialled.rend() ? nullptr : found->link;
+  }
+
+  std::vector<caf::actor_addr> brokers_to(const peer_id& peer) {
+    const std::scoped_lock lock{mutex};
+    std::vector<caf::actor_addr> all;
+    for (const auto& one : dialled)
+      if (one.link->peer() == peer) all.push_back(one.broker);
+    return all;
   }
 
   /// @returns whether it may stay.
@@ -39,15 +56,15 @@ struct process_link::state {
     return !is_over;
   }
 
-  void note_dialled(const std::shared_ptr<connection>& link) {
+  void note_dialled(const std::shared_ptr<connection>& link, const caf::actor_addr& broker) {
     const std::scoped_lock lock{mutex};
-    dialled.insert_or_assign(link->peer(), link);
+    dialled.push_back({link, broker});
   }
 
   void remove(const caf::actor_addr& broker, const std::shared_ptr<connection>& link) {
     const std::scoped_lock lock{mutex};
     std::erase_if(brokers, [&](const auto& one) { return one->address() == broker; });
-    std::erase_if(dialled, [&](const auto& one) { return one.second == link; });
+    std::erase_if(dialled, [&](const auto& one) { return one.link == link; });
   }
 
   void end_connections() {
@@ -106,7 +123,7 @@ struct process_link::opening {
       link->end(fmt::format("the connection to {} has ended", to_string(link->peer())));
       state->remove(broker, link);
     });
-    if (was_dialled) shared->note_dialled(link);
+    if (was_dialled) shared->note_dialled(link, self->address());
     if (done) done(link);
     if (!socket.rest.empty()) take(self, *link, socket.rest, warn);
     return {[self, link, warn](const caf::io::new_data_msg& what) { take(self, *link, what.buf, warn); },
@@ -156,6 +173,11 @@ void process_link::reach(const std::string& address, const peer_id& wanted, reac
     if (!socket) return done(tl::unexpected(socket.error()));
     opening::run(std::make_shared<opening>(opening{shared, std::move(*socket), true, done}));
   });
+}
+
+void process_link::leave(const peer_id& peer) {
+  for (const auto& broker : state_->brokers_to(peer))
+    caf::anon_send_exit(broker, caf::exit_reason::user_shutdown);
 }
 
 } // namespace dlrun::link

@@ -55,6 +55,10 @@ public:
     });
   }
 
+  /// Ends the connection that was dialled to `peer`, if there is one: both ends hear that it is
+  /// lost.
+  void leave(const peer_id& peer);
+
 private:
   /// With a connection on the thread of the sockets, with an error on any.
   using reached = std::function<void(const result<std::shared_ptr<connection>>&)>;

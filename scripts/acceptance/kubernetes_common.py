@@ -13,6 +13,7 @@ import pod_faults
 from pod_jobs import NAME, job_on_pods
 
 GRACE_S = 60
+STANDBY, SAID_MAX = "this one waits", 2000  # what it says last
 CONTROL = "control"  # its host, in the list
 PROCESS_OF = {"worker": "/worker-", "ps_shard": "/ps_shard-", "keeper": "/keeper-", "coordinator": "/coordinator"}
 
@@ -37,6 +38,16 @@ class measured_pods(job_on_pods):
         self.bench, self.program, self.data, self.spec, self.pod_hosts = bench, bench.program, data, spec, pod_hosts
         self.hosts, self.cluster, self.api, self.pauses = parts
         self.nodes = self.cluster.nodes
+
+    def use_etcd(self, etcd):
+        """With a node for each pod, so that no other one is lost with a control pod."""
+        self.spec["cluster"]["journal"] = etcd.journal()
+        self.claims, self.nodes.count = ("--model-claim", "models"), self.pod_hosts + 3
+
+    def does_one_wait(self):
+        """A second control pod, to lead."""
+        leader = self.control_pod()
+        return any(one is not leader and STANDBY in one.said()[-SAID_MAX:].rstrip().rpartition("\n")[2] for one in self.cluster.pods_of(NAME))
 
     def step(self):
         return self.status().get("step", 0)
@@ -80,12 +91,16 @@ class measured_pods(job_on_pods):
 
 
 @contextlib.contextmanager
-def training(program, spec_of, pod_hosts, slot_s, addresses, options=()):
-    """A job of `spec_of(data)` that trains on its pods. @param options of `dlrun manifests` @returns it"""
+def training(program, spec_of, pod_hosts, slot_s, addresses, options=(), has_standby=False):
+    """A job of `spec_of(data)` that trains on its pods. @param options of `dlrun manifests`; has_standby: its journal is in an etcd, and a
+    second control pod waits @returns it"""
     with dlrun_job.job_bench(program, host_faults.FILES) as bench:
         data = small_data.write_images(bench.folder, "train", common.RECORDS)
-        with pod_faults.pods_of(bench, addresses, slot_s) as parts:
+        with pod_faults.pods_of(bench, addresses, slot_s) as parts, pod_faults.etcd_of(bench, parts, has_standby) as etcd:
             job = measured_pods(bench, data, spec_of(data), parts, pod_hosts)
+            if etcd:
+                job.use_etcd(etcd)
+                options = [*options, "--standby"]
             job.cluster.apply(job.manifests(job.spec, *options))
             job.cluster.start(NAME)
             job.wait_until_trains()

@@ -178,6 +178,24 @@ TEST(control_pod, is_taken_when_its_container_runs) {
     EXPECT_THAT(problem(strange), HasSubstr("none is there")) << strange;
 }
 
+TEST(control_pod, of_two_is_the_one_that_leads) {
+  const auto pod = [](const std::string& name) {
+    return R"({"metadata":{"name":")" + name + R"("},"status":{"phase":"Running","containerStatuses":[)" +
+           R"({"state":{"running":{}}}]}})";
+  };
+  const auto both = R"({"items":[)" + pod("x-1") + "," + pod("x-2") + "]}";
+  const auto one = R"({"items":[)" + pod("x-2") + "]}";
+  EXPECT_EQ(running_control_pod(in_context, {.leader = "x-1"}, both), "x-1");
+  EXPECT_EQ(running_control_pod(in_context, {.leader = "x-2"}, both), "x-2");
+  EXPECT_EQ(running_control_pod(in_context, {}, one), "x-2") << "there is one";
+  const auto lost = running_control_pod(in_context, {.leader = "x-1"}, one);
+  ASSERT_FALSE(lost);
+  EXPECT_THAT(lost.error().message, HasSubstr("x-2 runs, x-1 does not. Another one takes over"));
+  const auto none = running_control_pod(in_context, {}, both);
+  ASSERT_FALSE(none);
+  EXPECT_THAT(none.error().message, HasSubstr("x-1 and x-2 run, and the job has not begun"));
+}
+
 TEST(kubectl_complaints, of_an_exit_code_are_known) {
   EXPECT_TRUE(tells_exit_code("command terminated with exit code 1"));
   EXPECT_TRUE(tells_exit_code("command terminated with exit code 137"));

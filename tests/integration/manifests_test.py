@@ -62,11 +62,10 @@ class writes_manifests(bench_case):
 
 
 class fits_kubernetes(writes_manifests):
-    OPTIONS = ((), ("--set", "cluster.journal.etcd.endpoints=https://etcd:2379", "--model-claim", "models"), ("--hosts", "255", "--name", "a" * 53),
-               ("--hosts-min", "1"),
+    OPTIONS = ((), ("--set", "cluster.journal.etcd.endpoints=https://etcd:2379", "--model-claim", "models"),
+               ("--set", "cluster.journal.etcd.endpoints=https://etcd:2379", "--standby"), ("--hosts", "255", "--name", "a" * 53), ("--hosts-min", "1"),
                ("--namespace", "team-a", "--priority-class", "low", "--secret", "our.key", "--data-claim", "data", "--run-claim", "runs", "--queue", "team", "--hosts", "3", "--hosts-min", "2",
-                "--cpus", "64", "--memory", "512Mi", "--disk", "1Ti", "--node-selector", "kubernetes.io/arch=amd64", "--node-selector", "empty=",
-                "--set", "train.epochs=3"))
+                "--cpus", "64", "--memory", "512Mi", "--disk", "1Ti", "--node-selector", "kubernetes.io/arch=amd64", "--node-selector", "empty=", "--set", "train.epochs=3"))
 
     def problems(self, text):
         try:
@@ -221,6 +220,21 @@ class has_its_journal_in_an_etcd(writes_manifests):
         objects, control = self.made("--run-claim", "runs")
         self.assertEqual(objects["Job", "x"]["spec"]["podReplacementPolicy"], "Failed")
         self.assertNotIn("tolerations", control)
+
+    def test_and_a_second_control_pod_waits_on_another_node_where_that_is_wanted(self):
+        objects, control = self.made("--standby", prefix="jobs/mine")
+        job, alone = objects["Job", "x"]["spec"], self.made()[0]["Job", "x"]["spec"]
+        self.assertEqual([(one["parallelism"], one.get("completions"), one["backoffLimit"], "affinity" in one["template"]["spec"])
+                          for one in (job, alone)], [(2, None, 200, True), (1, 1, 100, False)])
+        [apart] = control["affinity"]["podAntiAffinity"]["preferredDuringSchedulingIgnoredDuringExecution"]
+        self.assertEqual(apart["podAffinityTerm"]["labelSelector"]["matchLabels"], job["template"]["metadata"]["labels"])
+        self.assertEqual(host_template(objects)["metadata"]["annotations"]["dlrun/standby"], "true")
+        self.assertIn("JOB_UID", json.dumps(control))
+
+    def test_and_no_second_one_where_it_could_not_take_over(self):
+        for told, words in ((self.call("--standby"), ("--standby", "cluster.journal", "leave --standby out")),
+                            (self.call("--standby", "--journal-secret", "etcd", "--run-claim", "runs", job=self.journal()), ("--run-claim 'runs'", "--model-claim"))):
+            self.assertTrue(told[:2] == (BAD_USAGE, "") and all(word in told[2] for word in words), told)
 
     def test_and_the_model_comes_into_a_claim(self):
         _, control = self.made("--model-claim", "models")

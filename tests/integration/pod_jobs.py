@@ -110,15 +110,16 @@ class job_on_pods:
 
     def annotations(self):
         """Of the Job."""
-        return self.cluster.objects["Job", NAME]["metadata"].get("annotations", {})
+        return self.cluster.objects.get(("Job", NAME), {"metadata": {}})["metadata"].get("annotations", {})
 
     def pods_of_hosts(self):
         """Those that run, or are to, in order of their names."""
         return sorted(self.cluster.pods_of(f"{NAME}-hosts"), key=lambda one: one.name)
 
     def control_pod(self):
-        """None: there is none."""
-        return next(iter(self.cluster.pods_of(NAME)), None)
+        """Of two the one that leads. None: there is none."""
+        leader = self.annotations().get("dlrun/leader")
+        return next((one for one in self.cluster.pods_of(NAME) if leader in (None, one.name)), None)
 
     def made_pods(self):
         """Names of the pods of hosts that were made through the API."""
@@ -132,7 +133,8 @@ class job_on_pods:
     def run_dir(self):
         if "--run-claim" in self.claims:
             return self.cluster.claim("runs") / NAME
-        return [one for one in self.cluster.pods if one.group == NAME][-1].volume("run") / NAME
+        leader = self.annotations().get("dlrun/leader")
+        return [one for one in self.cluster.pods if one.group == NAME and leader in (None, one.name)][-1].volume("run") / NAME
 
     def events(self, kind=None):
         """All of that kind that there are."""

@@ -20,7 +20,7 @@ class pod_nodes:
     """@param cluster whose pods these are; its lock guards all here"""
 
     def __init__(self, cluster):
-        self.cluster = cluster
+        self.cluster, self.count = cluster, NODES
         self.cordoned, self.lost = set(), set()
         self.variables = {}  # node -> what containers have there, as if its processor were another one
         self.has_image, self.waiting = True, []  # Pods that could not begin yet
@@ -28,8 +28,14 @@ class pod_nodes:
     def pick(self, made, is_of_job=False):
         """The node with the fewest pods; None: none takes it. Pods of Jobs are taken by all."""
         others = self.lost if is_of_job else self.lost | self.cordoned
-        there = [node for node in range(NODES) if node not in others and name_of(node) not in kept_off(made)]
-        return min(there, key=lambda node: len(self.pods_on(node))) if there else None
+        there = [node for node in range(self.count) if node not in others and name_of(node) not in kept_off(made)]
+        return min(there, key=lambda node: (self.has_kin(node, made), len(self.pods_on(node)))) if there else None
+
+    def has_kin(self, node, made):
+        """Whether a pod is there from which it is to be apart, where there is room."""
+        terms = made["spec"].get("affinity", {}).get("podAntiAffinity", {}).get("preferredDuringSchedulingIgnoredDuringExecution", [])
+        wanted = [term["podAffinityTerm"]["labelSelector"]["matchLabels"].items() for term in terms]
+        return any(labels <= one.labels.items() for labels in wanted for one in self.pods_on(node))
 
     def pods_on(self, node):
         """Those that are not over."""
@@ -103,7 +109,7 @@ class pod_nodes:
             if self.cluster.objects.get(("Pod", made["metadata"]["name"])) is not made:
                 self.waiting.remove(made)
             elif not self.cluster.free_hosts or self.pick(made) is None:
-                message = f"0/{NODES} nodes are available: {NODES} node(s) were unschedulable."
+                message = f"0/{self.count} nodes are available: {self.count} node(s) were unschedulable."
                 self.say_why(made, {"conditions": [{"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": message}]})
             elif not self.has_image:
                 waits = {"reason": "ImagePullBackOff", "message": 'Back-off pulling image "dlrun"'}

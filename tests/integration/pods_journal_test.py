@@ -3,71 +3,12 @@
 import os
 import shutil
 
-import kubernetes_schemas
 from bench_case import main
 from dlrun_job import wait_until
-from etcd_members import etcd_members, no_etcd, own_authority
-from pods_case import COMPLETED, HOSTS, INTERRUPTED, NAME, on_pods
-from waiting import PATIENCE_S
+from pods_case import COMPLETED, HOSTS, INTERRUPTED, NAME
+from pods_journal_case import MOUNTED, with_an_etcd
 
 FAILED, BAD_INPUT = 1, 2
-HEAD_MAX = 4096
-MOUNTED = "/run/secrets/dlrun-journal"
-SECRET = "etcd-of-team"
-FILES = {"ca_file": "ca.crt", "certificate_file": "tls.crt", "key_file": "tls.key"}
-
-
-class with_an_etcd(on_pods):
-    """Which takes clients with a certificate alone, at an address of its own; no run folder outlives its pod."""
-
-    host_count, claims = 9, ("--model-claim", "models")
-
-    def setUp(self):
-        super().setUp()
-        where = self.cluster.free_hosts.pop()
-        authority = own_authority(self.bench.folder / "etcd-authority")
-        self.etcd = self.enter_or_skip(
-            etcd_members(self.bench.folder / "etcd", [self.hosts.address(where)], [self.hosts.within(where)], authority), no_etcd)
-        self.etcd_host = where
-        certificate, key = authority.issue("dlrun")
-        self.files = {"ca.crt": authority.certificate.read_text(), "tls.crt": certificate.read_text(), "tls.key": key.read_text()}
-        self.keep_files(self.files)
-
-    def keep_files(self, files):
-        self.cluster.objects["Secret", SECRET] = {"kind": "Secret", "metadata": {"name": SECRET}, "stringData": files}
-
-    def spec(self, **options):
-        spec = self.unhurried_spec()
-        spec["cluster"]["orphan_grace_s"] = PATIENCE_S  # hosts end before only if they do not find the successor
-        spec["cluster"]["journal"] = self.etcd.journal(**{key: f"{MOUNTED}/{name}" for key, name in FILES.items()}, **options)
-        return spec
-
-    def words_for(self, verb, spec, *options):
-        return super().words_for(verb, spec, "--journal-secret", SECRET, *options)
-
-    def control_pods(self):
-        return [one for one in self.cluster.pods if one.group == NAME]
-
-    def expect_end(self, spec):
-        """With the model in the claim. @returns the report"""
-        del spec["cluster"]["journal"]
-        report = self.expect_complete(spec)
-        self.assertIn(report["parameters_sha256"], self.exported())
-        return report
-
-    def exported(self):
-        """What the weights file says of itself."""
-        return (self.cluster.claim("models") / f"{NAME}.safetensors").read_bytes()[:HEAD_MAX].decode(errors="replace")
-
-    def expect_followed(self, spec, step):
-        """By the newest control pod, which takes over what runs on the hosts; none of them is started again."""
-        wait_until(lambda: self.events("roles-adopted"), "the next root takes over")
-        self.wait_until_trains(beyond=step)
-        report = self.expect_end(spec)
-        self.assertEqual(self.control_pods()[-1].exit_codes, [COMPLETED])
-        self.expect_ended(*self.hosts_pods)
-        self.assertEqual(len(self.made_pods()), HOSTS, "it adopts them")
-        return report
 
 
 class loses_its_control_pod(with_an_etcd):
@@ -273,10 +214,7 @@ class says_what_it_is(with_an_etcd):
             self.assertEqual({volume["name"] for volume in one.spec["volumes"]}, {"key", "run"})
         placed = [event["host"] for event in self.events("role-placed") if event["role"] == "coordinator"]
         self.assertEqual(set(placed), {"control"})
-        try:
-            self.assertEqual(kubernetes_schemas.problems_of(text), [])
-        except kubernetes_schemas.no_schemas as why:
-            self.leave_out(why)
+        self.expect_fits_kubernetes(text)
 
 
 if __name__ == "__main__":

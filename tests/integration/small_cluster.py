@@ -17,6 +17,7 @@ from played_pod import WRITABLE_BY_GROUP, pod
 from pod_nodes import name_of, pod_nodes
 
 
+PODS_MAX = 1000  # with room for all
 JOB_UID = "batch.kubernetes.io/controller-uid"
 
 
@@ -35,6 +36,8 @@ class cluster:
         self.hosts, self.folder, self.image, self.pauses = hosts, folder, images.root_of(program), pauses
         self.free_hosts, self.made = list(hosts.names), 0
         self.objects, self.pods, self.jobs_over = {}, [], {}
+        self.succeeded = {}  # name of a Job -> the first of its pods that did
+        self.room, self.pending = {}, []  # name of a Job -> so many of its pods have room; Pods that have none
         self.nodes = pod_nodes(self)
         self.lock, self.is_closing = threading.RLock(), False
         folder.mkdir()
@@ -83,6 +86,7 @@ class cluster:
                 wanted = one["spec"]["selector"].items()
                 lines += [f"{self.hosts.address(pod.host)} {name}" for pod in self.pods
                           if wanted <= pod.labels.items() and pod.phase == "Running"]
+        (root / "etc/host.conf").write_text("multi on\n")  # a name may have several addresses, as in DNS
         new = root / "etc/hosts.new"
         new.write_text("\n".join(lines) + "\n")
         new.replace(root / "etc/hosts")
@@ -117,6 +121,8 @@ class cluster:
             elif not job["spec"].get("suspend") and was == "Suspended":
                 job["status"] = {}
                 self.release(name)
+            if name not in self.succeeded and self.active(name) > job["spec"]["parallelism"]:
+                self.drop_pending(name)
         self.look_at_limit(name)
 
     def release(self, name):
@@ -130,17 +136,31 @@ class cluster:
 
     def look_at_limit(self, name):
         """Of restarts in place, of all its pods that there are: with restartPolicy OnFailure a Job fails when they are as many as its
-        backoffLimit, and one where that is 0."""
+        backoffLimit, and one where that is 0; or when more of its pods have failed."""
         with self.lock:
             job = self.objects.get(("Job", name))
             if job is None or self.condition(name) or self.is_closing:
                 return
             restarts = sum(one.restarts for one in self.pods_of(name))
-            if restarts >= max(1, job["spec"]["backoffLimit"]):
+            failed = sum(one.group == name and one.phase == "Failed" for one in self.pods)
+            if restarts >= max(1, job["spec"]["backoffLimit"]) or failed > job["spec"]["backoffLimit"]:
                 self.set_condition(name, "Failed")
                 self.end_pods(name)
 
+    def active(self, name):
+        """Its pods that are not over nor going, whether they run or not."""
+        there = [one for one in self.pods if one.group == name and one.phase == "Running" and "deletionTimestamp" not in one.object["metadata"]]
+        return len(there) + sum(job["metadata"]["name"] == name for _, job in self.pending)
+
+    def drop_pending(self, name):
+        """Those go first when fewer pods are wanted."""
+        for made, job in list(self.pending):
+            if job["metadata"]["name"] == name:
+                self.pending.remove((made, job))
+                self.api.space.remove(made)
+
     def end_pods(self, name):
+        self.drop_pending(name)
         for one in self.pods_of(name):
             threading.Thread(target=one.delete, daemon=True).start()
 
@@ -162,6 +182,10 @@ class cluster:
                 made["metadata"]["ownerReferences"] = [{"kind": "Job", "name": job["metadata"]["name"], "uid": owner, "controller": True}]
                 self.objects["Pod", name] = made
                 self.api.space.note("ADDED", "Pod", made)
+            if len(self.pods_of(job["metadata"]["name"])) >= self.room.get(job["metadata"]["name"], PODS_MAX):
+                made["status"] = {"phase": "Pending"}
+                self.pending.append((made, job))
+                return None
             return self.run_pod(made, job)
 
     def run_pod(self, made, job=None):
@@ -208,12 +232,21 @@ class cluster:
 
     def on_job_pod_over(self, over):
         name = over.job["metadata"]["name"]
+        self.look_at_limit(name)
         if over.phase == "Succeeded":
-            is_first = self.jobs_over.setdefault(name, over) is over
-            if is_first and ("Job", name) in self.objects:
-                self.set_condition(name, "Complete")
-        elif name not in self.jobs_over:
+            self.succeeded.setdefault(name, over)
+        elif name not in self.succeeded:
             self.replace(over)
+        self.look_at_success(name)
+
+    def look_at_success(self, name):
+        """A Job without completions is complete when one of its pods has succeeded and all have ended."""
+        job = self.objects.get(("Job", name))
+        if name not in self.succeeded or name in self.jobs_over or (job and "completions" not in job["spec"] and self.active(name)):
+            return
+        self.jobs_over[name] = self.succeeded[name]
+        if job and not self.condition(name):
+            self.set_condition(name, "Complete")
 
     def on_pod_deleted(self, deleted):
         """It may run for as long as its grace, and another one begins beside it, but where the Job does not want that."""
@@ -221,7 +254,7 @@ class cluster:
             return
         policy = deleted.job["spec"].get("podReplacementPolicy", "TerminatingOrFailed")
         with self.lock:
-            if policy != "Failed" and not self.is_closing and deleted.job["metadata"]["name"] not in self.jobs_over:
+            if policy != "Failed" and not self.is_closing and deleted.job["metadata"]["name"] not in self.succeeded:
                 self.replace(deleted)
 
     def replace(self, gone):

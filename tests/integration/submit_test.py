@@ -172,6 +172,16 @@ class asks_a_control_pod(with_kubectl):
         self.assertEqual(self.call("status", "k8s://x")[0], DONE)
         self.assertIn("x-new", self.kubectl.calls[-1][0])
 
+    def test_of_two_the_one_that_leads(self):
+        self.submitted()
+        self.kubectl.pods = [running_pod("x-one"), running_pod("x-two")]
+        self.expect_refused(self.call("status", "k8s://x"), "no control pod of 'x' leads", "x-one and x-two run", "try again", code=FAILED)
+        self.kubectl.objects["Job", "x"]["metadata"].setdefault("annotations", {})["dlrun/leader"] = "x-two"
+        self.assertEqual(self.call("logs", "k8s://x", "--follow")[0], DONE)
+        self.assertIn("x-two", self.kubectl.calls[-1][0])
+        self.kubectl.pods = [running_pod("x-one")]
+        self.expect_refused(self.call("status", "k8s://x"), "x-one runs, x-two does not", "try again", code=FAILED)
+
     def test_that_does_not_run_and_says_why(self):
         self.submitted()
         waiting = [{"state": {"waiting": {"reason": "ImagePullBackOff", "message": "no such image"}}}]

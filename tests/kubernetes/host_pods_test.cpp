@@ -86,6 +86,27 @@ TEST_F(host_pods_test, replaces_a_pod_on_a_dead_node_within_three_seconds_of_the
   EXPECT_EQ(cluster.created, 3U);
 }
 
+TEST_F(host_pods_test, says_who_leads_where_there_may_be_two_and_until_the_server_knows) {
+  run_for(5s);
+  EXPECT_EQ(cluster.leader, "") << "there is one";
+  host_pods of_two{requests,
+                   client,
+                   {.tell = [](const auto&) {},
+                    .warn = [this](const auto& text) { warned.push_back(text); },
+                    .has_standby = true}};
+  cluster.is_away = true;
+  of_two.pass();
+  EXPECT_EQ(cluster.leader, "");
+  cluster.is_away = false;
+  cluster.pass(3s);
+  of_two.pass();
+  EXPECT_EQ(cluster.leader, "control");
+  cluster.leader = "another";
+  cluster.pass(3s);
+  of_two.pass();
+  EXPECT_EQ(cluster.leader, "another") << "it was told once: a later root has told since";
+}
+
 /// Of a control pod that another one follows, all hosts are lost.
 TEST_F(host_pods_test, leaves_the_pods_alone_while_nobody_knows_whether_they_are_its_own) {
   run_for(10s);

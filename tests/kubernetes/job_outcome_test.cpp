@@ -42,6 +42,28 @@ TEST(job_outcome, is_bounded_and_cut_between_characters) {
   }
 }
 
+TEST(job_outcome, is_told_by_the_job_where_that_is_over_for_good) {
+  const auto told = [](const char* code, int limit) {
+    return told_end({{"metadata", {{"annotations", {{exit_code_annotation, code}}}}},
+                     {"spec", {{"backoffLimit", limit}}}});
+  };
+  EXPECT_EQ(told("0", 200), 0);
+  EXPECT_EQ(told("3", 0), 3);
+  EXPECT_EQ(told("1", 200), std::nullopt) << "another start may do better";
+  EXPECT_EQ(told("", 0), std::nullopt);
+  EXPECT_EQ(told_end(json::object()), std::nullopt);
+}
+
+TEST(job_outcome, is_noted_for_the_control_pods_of_that_job_alone) {
+  const job_outcome outcome{.exit_code = 3, .reason = "2 records were left out", .summary = "completed"};
+  const auto note = end_note(outcome, "17");
+  EXPECT_EQ(outcome_in(note, "17"), outcome);
+  EXPECT_EQ(outcome_in(note, "18"), std::nullopt) << "a Job that was submitted again, under the same prefix";
+  EXPECT_EQ(outcome_in(end_note(outcome, ""), ""), std::nullopt) << "nobody knows of which Job";
+  for (const auto* strange : {"", "{", "7", R"({"job": "17"})", R"({"job": "17", "exit_code": "3"})"})
+    EXPECT_EQ(outcome_in(strange, "17"), std::nullopt) << strange;
+}
+
 TEST(job_outcome, is_an_event_of_the_job) {
   const json job{{"metadata", {{"name", "job"}, {"namespace", "n"}, {"uid", "17"}}}};
   const auto when = std::chrono::system_clock::time_point{std::chrono::seconds{1'795'836'645}};

@@ -1,5 +1,6 @@
 #include "kubernetes/job_wish.hpp"
 
+#include "kubernetes/job_outcome.hpp"
 #include "tests/kubernetes/played_api.hpp"
 
 #include <gmock/gmock.h>
@@ -72,6 +73,16 @@ TEST_F(job_wish_test, a_job_whose_journal_alone_is_elsewhere_waits_on_its_hosts)
   EXPECT_EQ(ask(job), job_wish::go_on);
   job["spec"]["suspend"] = true;
   EXPECT_EQ(ask(job), job_wish::wait);
+}
+
+TEST_F(job_wish_test, a_job_says_that_it_is_over) {
+  auto over = claimed();
+  over["metadata"]["annotations"][exit_code_annotation] = "0";
+  api.answer = [&](const base::http_request&) { return base::http_answer{200, over.dump()}; };
+  auto client = api.make_client();
+  EXPECT_EQ(standing_of(client, "job", "run", api.in(1s))->told, 0);
+  over["metadata"].erase("annotations");
+  EXPECT_EQ(standing_of(client, "job", "run", api.in(1s))->told, std::nullopt);
 }
 
 TEST_F(job_wish_test, nobody_knows_where_the_server_does_not_say) {

@@ -6,6 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 namespace dlrun::kubernetes {
 namespace {
@@ -99,6 +100,59 @@ TEST_F(outcome_telling_test, deletes_hosts_that_nobody_tells) {
   EXPECT_THAT(api.asked(), ElementsAre(patch_job_line, make_event_line, no_hosts_line, list_hosts_line,
                                        delete_first_line, delete_second_line));
   EXPECT_EQ(api.now, again) << "nobody has told them";
+}
+
+/// A Job of two control pods, of which the standby waits for room until the Job controller deletes
+/// it.
+class with_a_standby : public outcome_telling_test {
+protected:
+  with_a_standby() {
+    api.answer = [this, before = api.answer](const base::http_request& asked) -> result<base::http_answer> {
+      const auto line = line_of(asked);
+      if (line == list_control_line) return control_pods();
+      if (line == patch_job_line && json::parse(asked.body).value("/spec/parallelism"_json_pointer, 0) == 1)
+        wanted_one_at = api.now;
+      if (line == patch_job_line)
+        return base::http_answer{
+            200, json{{"metadata", {{"name", "job"}, {"uid", "17"}}}, {"spec", {{"parallelism", 2}}}}.dump()};
+      return before(asked);
+    };
+  }
+  base::http_answer control_pods() const {
+    json all{{"items", json::array({{{"status", {{"phase", "Running"}}}}})}};
+    const bool is_deleted = wanted_one_at && api.now >= *wanted_one_at + controller_takes;
+    if (!is_deleted) all["items"].push_back({{"status", {{"phase", phase}}}});
+    return {200, all.dump()};
+  }
+  static constexpr auto list_control_line =
+      "GET /api/v1/namespaces/team-a/pods?labelSelector=app.kubernetes.io%2Fname%3Ddlrun%2C"
+      "app.kubernetes.io%2Finstance%3Djob%2Capp.kubernetes.io%2Fcomponent%3Dcontrol&limit=500";
+
+  const char* phase = "Pending";
+  std::chrono::milliseconds controller_takes{1000};
+  std::optional<time_point> wanted_one_at{};
+};
+
+TEST_F(with_a_standby, wants_one_pod_when_the_other_one_never_ran_and_waits_until_that_is_gone) {
+  EXPECT_THAT(tell(0), IsEmpty());
+  ASSERT_TRUE(wanted_one_at.has_value());
+  EXPECT_GE(api.now, *wanted_one_at + controller_takes);
+}
+
+TEST_F(with_a_standby, lets_the_other_one_end_by_itself_where_it_runs) {
+  phase = "Running";
+  EXPECT_THAT(tell(0), IsEmpty());
+  EXPECT_FALSE(wanted_one_at.has_value());
+}
+
+TEST_F(with_a_standby, leaves_both_to_a_job_that_fails) {
+  EXPECT_THAT(tell(1), IsEmpty());
+  EXPECT_THAT(api.asked(), testing::Not(testing::Contains(list_control_line)));
+}
+
+TEST_F(with_a_standby, says_so_where_it_is_not_deleted) {
+  controller_takes = 1h;
+  EXPECT_THAT(tell(0), testing::Contains(HasSubstr("the standby does not run")));
 }
 
 /// They may have the stores that the next start asks for.

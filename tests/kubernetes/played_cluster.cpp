@@ -77,6 +77,10 @@ result<base::http_answer> played_cluster::answer(const base::http_request& reque
     stay = json::parse(request.body)["spec"]["minAvailable"].get<std::uint32_t>();
     return base::http_answer{200, "{}"};
   }
+  if (path.find("/jobs/") != path.npos) {
+    leader = json::parse(request.body)["metadata"]["annotations"][leader_annotation].get<std::string>();
+    return base::http_answer{200, "{}"};
+  }
   if (request.method == "POST") return make(request.body);
   if (request.method == "DELETE") return end(name, request.body);
   if (name == "control") return base::http_answer{200, R"({"spec":{"containers":[{"image":"dlrun"}]}})"};

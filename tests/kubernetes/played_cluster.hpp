@@ -77,6 +77,7 @@ public:
   std::set<std::string> other_nodes{}; ///< that compute other bits
   std::uint32_t other_bits = 0;        ///< pods that were on one
   std::optional<std::uint32_t> stay{}; ///< says the budget
+  std::string leader{};                ///< says the Job
   time_point now{std::chrono::hours{1}};
   // trouble
   bool is_away = false;                    ///< the API server

@@ -1,5 +1,6 @@
-// Roots of one run that begin, die, are cut off and come back, and a register that loses, delays
-// and doubles what they write: seeded schedules in made-up time (R40).
+// Roots of one run that begin, wait, die, are stopped, cut off and come back, and a register that
+// loses, delays and doubles what they write, and is away: seeded schedules in made-up time (R40,
+// R43).
 #include "persistence/register_hold.hpp"
 #include "persistence/register_watch.hpp"
 
@@ -28,6 +29,7 @@ struct simulated_root {
   std::size_t folder = 0;
   std::uint64_t taker = 0;
   register_watch watch;
+  bool waits = false; ///< for the end of another one
   std::optional<register_hold> hold{};
   std::optional<register_hold::attempt> asked{}; ///< without an answer yet
   time_point asked_at{};
@@ -47,6 +49,7 @@ public:
   /// @returns what went wrong; "" where nothing did
   std::string run() {
     for (const auto end = now_ + lasts; now_ < end && wrong_.empty(); now_ += 50ms) {
+      if (chance(0.002) && !is_away()) go_away();
       while (!on_its_way_.empty() && on_its_way_.begin()->first <= now_) arrive();
       for (std::size_t folder = 0; folder < folders; ++folder) turn(folder);
     }
@@ -64,6 +67,13 @@ private:
   };
 
   bool chance(double probability) { return std::bernoulli_distribution{probability}(random_); }
+  bool is_away() const { return now_ < away_until_; }
+  /// Nobody reaches it, and no root ends of that.
+  void go_away() {
+    away_until_ = now_ + duration{std::uniform_int_distribution{1500, 12000}(random_)};
+    reached_at_ = away_until_;
+    on_its_way_.clear();
+  }
   duration delay() { return duration{std::uniform_int_distribution{1, chance(0.05) ? 3500 : 200}(random_)}; }
 
   void turn(std::size_t folder) {
@@ -77,8 +87,10 @@ private:
 
   void begin(std::size_t folder) {
     auto ended = kept_[folder];
-    roots_[folder] = std::make_unique<simulated_root>(
-        simulated_root{.folder = folder, .taker = ++takers_, .watch = register_watch{{}, ended, bug_}});
+    roots_[folder] = std::make_unique<simulated_root>(simulated_root{.folder = folder,
+                                                                     .taker = ++takers_,
+                                                                     .watch = register_watch{{}, ended, bug_},
+                                                                     .waits = chance(0.5)});
   }
 
   /// By a kill; sometimes in order, and then it gives the register up.
@@ -90,10 +102,11 @@ private:
 
   /// Of one that has not begun.
   void look(simulated_root& root) {
-    if (now_ < root.cut_until || now_ < root.due) return;
+    if (now_ < root.cut_until || now_ < root.due || is_away()) return;
     root.due = now_ + 100ms;
-    const auto verdict = root.watch.look(owner_, given_up_, now_);
-    if (verdict == register_watch::verdict::held) root.has_lost = true; // it ends, and may be begun again
+    const auto verdict = root.watch.look(owner_, given_up_, now_, now_);
+    // One that does not wait ends, and may be begun again.
+    if (verdict == register_watch::verdict::held && !root.waits) root.has_lost = true;
     if (verdict != register_watch::verdict::free) return;
     const etcd_owner self{{owner_ ? owner_->term.value + 1 : 1}, root.taker, 0};
     take(root, self);
@@ -102,9 +115,11 @@ private:
   void take(simulated_root& root, const etcd_owner& self) {
     for (const auto& other : roots_)
       if (other && owner_ && !given_up_ && other->hold && other->taker == owner_->taker &&
-          now_ - written_at_ < patience)
-        wrong_ = fmt::format("root {} is taken over, which lives and wrote {} ms ago", owner_->term.value,
-                             std::chrono::duration_cast<duration>(now_ - written_at_).count());
+          now_ - std::max(written_at_, reached_at_) < patience)
+        wrong_ = fmt::format(
+            "root {} is taken over, which lives and wrote, or could write again, {} ms ago",
+            owner_->term.value,
+            std::chrono::duration_cast<duration>(now_ - std::max(written_at_, reached_at_)).count());
     if (owner_) ++changes_of_root_;
     owner_ = self;
     given_up_ = false;
@@ -125,6 +140,7 @@ private:
     root.asked_at = now_;
     root.due = now_ + register_rules{}.renewal;
     const request what{root.taker, root.asked->before, root.asked->after};
+    if (is_away()) return;
     const bool is_cut = now_ < root.cut_until;
     if (is_cut && chance(0.7)) return; // else what is on its way arrives, and its answer does not
     for (int copies = chance(0.1) ? 2 : 1; copies > 0; --copies) on_its_way_.emplace(now_ + delay(), what);
@@ -164,6 +180,8 @@ private:
   std::optional<etcd_owner> owner_; ///< the register
   bool given_up_ = false;
   time_point written_at_{};
+  time_point away_until_{};
+  time_point reached_at_{}; ///< again, after it was away
   std::multimap<time_point, request> on_its_way_;
   std::vector<std::unique_ptr<simulated_root>> roots_; ///< of each folder, whose lock it has
   std::vector<std::optional<etcd_owner>> kept_;        ///< in each folder: who was its root last
@@ -196,7 +214,8 @@ TEST_P(register_mutant, is_found) {
 
 INSTANTIATE_TEST_SUITE_P(each, register_mutant,
                          testing::Values(planted_bug::take_live, planted_bug::follow_register,
-                                         planted_bug::forget_attempts, planted_bug::trust_folder));
+                                         planted_bug::forget_attempts, planted_bug::trust_folder,
+                                         planted_bug::count_gaps));
 #endif
 
 } // namespace

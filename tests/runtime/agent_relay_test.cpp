@@ -104,6 +104,29 @@ TEST_F(agent_relay_test, looks_at_once_where_the_agent_is_now_and_waits_for_no_a
   EXPECT_EQ(tries, 2);
 }
 
+/// It lives, and may have been cut off from others alone.
+TEST_F(agent_relay_test, leaves_the_agent_that_is_there_when_a_newer_one_calls_from_elsewhere) {
+  const auto first = spawn_agent(1);
+  const auto place = std::make_shared<common::root_place>(common::root_place::create().value());
+  auto options = options_for(first);
+  options.place = place;
+  std::atomic<int> left = 0;
+  options.leave = [&] {
+    ++left;
+    caf::anon_send_exit(first, caf::exit_reason::kill);
+  };
+  next = spawn_agent(2);
+  const auto before = identity->current();
+  const agent_relay relay{system, std::move(options)};
+  EXPECT_TRUE(place->move_to("10.0.0.1:5000"));
+  EXPECT_TRUE(eventually([&] { return identity->current() != before; })) << "it looks meanwhile";
+  EXPECT_EQ(left, 0) << "the first call is of the agent that was told";
+  EXPECT_EQ(who_answers(relay), 1U);
+  EXPECT_TRUE(place->move_to("10.0.0.9:5000"));
+  EXPECT_TRUE(eventually([&] { return who_answers(relay) == 2; }));
+  EXPECT_GE(left, 1);
+}
+
 TEST_F(agent_relay_test, answers_nobody_when_one_is_lost_that_is_not_to_be_found_again) {
   const auto first = spawn_agent(1);
   auto options = options_for(first);

@@ -145,6 +145,7 @@ protected:
                                                      found(fail(error_code::role_lost, "nobody is there"));
                                                  },
                                              .place = place,
+                                             .leave_root = [this] { ++left; },
                                              .launcher = there,
                                              .beats = beta_beats,
                                              .root = {.name = "alpha"},
@@ -227,6 +228,7 @@ protected:
   protocol::host_agent_actor beta;
   bool notice = false; ///< for beta: it is to leave
   int dials = 0;       ///< of beta
+  int left = 0;        ///< links to the root that beta ended
   bool is_out_of_reach = false;
   std::shared_ptr<common::root_place> place =
       std::make_shared<common::root_place>(common::root_place::create().value());
@@ -299,6 +301,19 @@ TEST_F(host_agent_test, an_agent_looks_for_the_root_at_once_where_that_calls_fro
   beta_beats->see("alpha", {sight::there, 0ms, "10.0.0.9:4000"});
   pass(1s);
   EXPECT_EQ(dials, 2);
+}
+
+TEST_F(host_agent_test, an_agent_ends_its_link_to_an_older_root_when_a_newer_one_calls_from_elsewhere) {
+  start_beta(7);
+  beta_beats->see("alpha", {sight::there, 0ms, "10.0.0.1:4000"});
+  dispatch();
+  EXPECT_EQ(left, 0) << "that is the root that it was told of";
+  beta_beats->see("alpha", {sight::there, 0ms, "10.0.0.9:4000"});
+  dispatch();
+  EXPECT_EQ(left, 1);
+  beta_beats->see("alpha", {sight::silent, 710ms, "10.0.0.9:4000"});
+  dispatch();
+  EXPECT_EQ(left, 1);
 }
 
 TEST_F(host_agent_test, an_agent_leaves_when_the_root_answers_no_beat_for_longer_than_its_grace) {

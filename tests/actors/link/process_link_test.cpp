@@ -273,6 +273,17 @@ TEST_F(process_link_test, who_monitors_a_role_is_told_when_the_connection_ends) 
   self->receive([&](const caf::down_msg& down) { EXPECT_EQ(down.source, there->address()); });
 }
 
+TEST_F(process_link_test, who_leaves_a_peer_reaches_it_anew) {
+  const auto there = reach(other);
+  caf::scoped_actor self{other.system()};
+  self->monitor(there);
+  other.link().leave(coordinator_peer);
+  EXPECT_EQ(ask(self, there), "41") << "nobody of that name was dialled";
+  other.link().leave(agent_peer);
+  self->receive([&](const caf::down_msg& down) { EXPECT_EQ(down.source, there->address()); });
+  EXPECT_EQ(ask(self, reach(other)), "41");
+}
+
 TEST_F(process_link_test, requests_that_wait_fail_when_the_connection_ends) {
   const auto there = reach(other);
   const caf::scoped_actor self{other.system()};
