@@ -1,0 +1,211 @@
+#include "runtime/archiver.hpp"
+
+#include "runtime/run_record.hpp"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <utility>
+
+namespace dlrun::runtime {
+namespace {
+
+using seconds = std::chrono::duration<double>;
+
+/// Of `every`, for the bytes of one archive.
+constexpr double share_of_time = 0.25;
+/// Until there is something, or something new, to archive.
+constexpr seconds look_again_after{0.5};
+constexpr seconds failed_again_after{60};
+/// How often the step is noted to which the run has come.
+constexpr seconds step_noted_every{10};
+
+std::int64_t unix_us() {
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  return std::chrono::duration_cast<std::chrono::microseconds>(now).count();
+}
+
+/// Lets the snapshots go that an archive was made of, or was not made of.
+class kept_for_a_while {
+public:
+  explicit kept_for_a_while(archive_source& source)
+      : source_{source} {}
+  kept_for_a_while(const kept_for_a_while&) = delete;
+  kept_for_a_while& operator=(const kept_for_a_while&) = delete;
+  ~kept_for_a_while() { (void)source_.keep({}); } // the next archive lets go what this one could not
+
+private:
+  archive_source& source_;
+};
+
+std::uint64_t bytes_of(const std::vector<stored_snapshots>& listed, const std::vector<snapshot_name>& chosen) {
+  std::uint64_t bytes = 0;
+  for (const auto& its : listed)
+    for (const auto& name : chosen) bytes += its.at(name);
+  return bytes;
+}
+
+/// A host is away, a snapshot was dropped, an evaluation is not there yet.
+bool may_pass(const error& why) {
+  return why.code == error_code::bad_usage || why.code == error_code::role_lost ||
+         why.code == error_code::timed_out || why.code == error_code::protocol;
+}
+
+} // namespace
+
+archiver::archiver(archiver_options options, std::unique_ptr<archive_source> source)
+    : options_{std::move(options)}
+    , source_{std::move(source)} {
+  find_newest();
+  thread_ = std::thread{[this] { run(); }};
+}
+
+archiver::~archiver() {
+  {
+    const std::lock_guard lock{mutex_};
+    is_over_ = true;
+  }
+  changed_.notify_all();
+  thread_.join();
+}
+
+std::optional<newest_archive> archiver::newest() const {
+  const std::lock_guard lock{mutex_};
+  return newest_;
+}
+
+/// Of this run, as an earlier root made it.
+void archiver::find_newest() {
+  const auto all = list_archives(options_.folder);
+  if (!all || all->empty()) return;
+  const auto record = read_archive_record(all->front().path);
+  if (record)
+    newest_ = newest_archive{{{record->version()}, {record->timeline()}}, record->made_at_us()};
+}
+
+/// @returns whether it is over.
+bool archiver::wait(seconds time) {
+  std::unique_lock lock{mutex_};
+  return changed_.wait_for(lock, time, [this] { return is_over_; });
+}
+
+void archiver::tell(const char* event, std::string text) const {
+  options_.tell({event, {protocol::role_kind::agent, 0}, {1}, std::move(text)});
+}
+
+void archiver::run() {
+  auto due = clock::now();
+  auto step_due = due;
+  for (;;) {
+    const auto begun = clock::now();
+    if (begun >= due) {
+      const auto came = try_once();
+      const auto pause = came == outcome::made     ? options_.every
+                         : came == outcome::failed ? std::min(options_.every, failed_again_after)
+                                                   : look_again_after;
+      due = begun + std::chrono::duration_cast<clock::duration>(pause);
+    }
+    if (clock::now() >= step_due) {
+      note_step();
+      step_due = clock::now() + std::chrono::duration_cast<clock::duration>(step_noted_every);
+    }
+    const auto next = std::min(due, step_due);
+    if (wait(std::max(seconds{0}, seconds{next - clock::now()}))) return;
+  }
+}
+
+archiver::outcome archiver::try_once() {
+  const auto done = make();
+  if (done) {
+    if (*done == outcome::made) told_.clear();
+    late_since_.reset();
+    return *done;
+  }
+  const auto now = clock::now();
+  const auto late = seconds{now - late_since_.value_or(now)};
+  if (!late_since_) late_since_ = now;
+  if (may_pass(done.error()) && late < std::max(options_.every, failed_again_after)) return outcome::not_yet;
+  const std::lock_guard lock{mutex_};
+  if (is_over_) return outcome::not_yet;
+  if (std::exchange(told_, done.error().message) != told_)
+    tell("archive-failed", fmt::format("no archive is made, and training goes on: {}; it is tried again", told_));
+  return outcome::failed;
+}
+
+result<archiver::outcome> archiver::make() {
+  const auto listed = source_->list();
+  if (!listed) return tl::unexpected(listed.error());
+  const auto chosen = choose_archived(*listed, options_.evaluated);
+  if (chosen.empty()) return outcome::nothing_new;
+  const auto before = newest();
+  if (before && before->what == chosen.back()) return outcome::nothing_new;
+  const kept_for_a_while kept{*source_};
+  if (auto kept_now = source_->keep(chosen); !kept_now) return tl::unexpected(kept_now.error());
+  const auto journal = source_->journal();
+  if (!journal) return tl::unexpected(journal.error());
+  auto archived = archive_journal(*journal, chosen, options_.evaluated);
+  if (!archived) return tl::unexpected(archived.error());
+  const auto record = read_record(options_.run_dir);
+  if (!record) return tl::unexpected(record.error());
+  if (!*record) return fail(error_code::system, "the run has no record");
+  records::ArchiveRecord about;
+  *about.mutable_record() = **record;
+  about.set_version(chosen.back().version.value);
+  about.set_timeline(chosen.back().timeline.value);
+  about.set_coordinator(archived->coordinator);
+  about.set_opener(archived->opener);
+  for (auto& [key, value] : archived->entries) (*about.mutable_journal())[key] = std::move(value);
+  if (auto written = write(std::move(about), chosen, bytes_of(*listed, chosen)); !written)
+    return tl::unexpected(written.error());
+  return outcome::made;
+}
+
+result<void> archiver::write(records::ArchiveRecord about, const std::vector<snapshot_name>& chosen,
+                             std::uint64_t bytes) {
+  auto writer = archive_writer::begin(options_.folder, about.record());
+  if (!writer && writer.error().code == error_code::bad_usage) // another run goes on from there
+    return fail(error_code::fenced, writer.error().message);
+  if (!writer) return tl::unexpected(writer.error());
+  if (auto copied = copy(*writer, chosen, bytes); !copied) return copied;
+  about.set_made_at_us(unix_us());
+  if (auto finished = writer->finish(about); !finished) return finished;
+  {
+    const std::lock_guard lock{mutex_};
+    newest_ = newest_archive{chosen.back(), about.made_at_us()};
+  }
+  tell("archived", fmt::format("version {}, {:.1f} MB, in '{}'", about.version(),
+                               static_cast<double>(writer->bytes()) / 1e6, options_.folder.string()));
+  return writer->remove_older();
+}
+
+/// Spread over its share of the time, however fast disk and network are.
+result<void> archiver::copy(archive_writer& writer, const std::vector<snapshot_name>& chosen,
+                            std::uint64_t bytes) {
+  const auto begun = clock::now();
+  const auto time = share_of_time * options_.every;
+  for (std::uint32_t shard = 0; shard < options_.ps_shards; ++shard)
+    for (const auto& name : chosen) {
+      if (auto made = writer.begin_snapshot({shard}, name); !made) return made;
+      for (std::uint64_t offset = 0;;) {
+        const auto part = source_->read({shard}, name, offset);
+        if (!part) return tl::unexpected(part.error());
+        if (part->empty()) break;
+        if (auto written = writer.write(*part); !written) return written;
+        offset += part->size();
+        const auto share = static_cast<double>(writer.bytes()) / static_cast<double>(std::max<std::uint64_t>(bytes, 1));
+        const auto ahead = std::min(share, 1.0) * time - seconds{clock::now() - begun};
+        if (wait(std::max(seconds{0}, ahead))) return fail(error_code::interrupted, "the run has ended");
+      }
+      if (auto whole = writer.end_snapshot(); !whole) return whole;
+    }
+  return {};
+}
+
+/// What is lost with everything else, for the report of a run that goes on from an archive.
+void archiver::note_step() {
+  const auto step = options_.step();
+  if (!newest() || step == noted_step_) return;
+  const auto record = read_record(options_.run_dir);
+  if (record && *record && note_step_reached(options_.folder, (*record)->run(), step)) noted_step_ = step;
+}
+
+} // namespace dlrun::runtime
