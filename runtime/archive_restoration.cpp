@@ -114,8 +114,11 @@ result<void> restore_run(const whole_archive& archive, const std::filesystem::pa
 }
 
 std::string tell_restored(const whole_archive& archive) {
-  return fmt::format("goes on from version {} of archive '{}'; what was trained after it is trained again",
-                     archive.record.version(), archive.place.path.string());
+  auto text = fmt::format("goes on from version {} of archive '{}'; what was trained after it is trained again",
+                          archive.record.version(), archive.place.path.string());
+  if (!archive.damaged.empty())
+    text += fmt::format("; newer archives cannot be used: {}", fmt::join(archive.damaged, "; "));
+  return text;
 }
 
 } // namespace dlrun::runtime

@@ -68,9 +68,9 @@ archiver::~archiver() {
   thread_.join();
 }
 
-std::optional<newest_archive> archiver::newest() const {
+agent::archive_view archiver::view() const {
   const std::lock_guard lock{mutex_};
-  return newest_;
+  return view_;
 }
 
 /// Of this run, as an earlier root made it.
@@ -78,8 +78,9 @@ void archiver::find_newest() {
   const auto all = list_archives(options_.folder);
   if (!all || all->empty()) return;
   const auto record = read_archive_record(all->front().path);
-  if (record)
-    newest_ = newest_archive{{{record->version()}, {record->timeline()}}, record->made_at_us()};
+  if (!record) return;
+  newest_ = snapshot_name{{record->version()}, {record->timeline()}};
+  view_ = {record->version(), record->made_at_us(), {}};
 }
 
 /// @returns whether it is over.
@@ -115,19 +116,17 @@ void archiver::run() {
 
 archiver::outcome archiver::try_once() {
   const auto done = make();
-  if (done) {
-    if (*done == outcome::made) told_.clear();
-    late_since_.reset();
-    return *done;
-  }
+  if (done) late_since_.reset();
+  if (done) return *done;
   const auto now = clock::now();
   const auto late = seconds{now - late_since_.value_or(now)};
   if (!late_since_) late_since_ = now;
   if (may_pass(done.error()) && late < std::max(options_.every, failed_again_after)) return outcome::not_yet;
   const std::lock_guard lock{mutex_};
   if (is_over_) return outcome::not_yet;
-  if (std::exchange(told_, done.error().message) != told_)
-    tell("archive-failed", fmt::format("no archive is made, and training goes on: {}; it is tried again", told_));
+  const auto& why = done.error().message;
+  if (std::exchange(view_.failure, why) != why)
+    tell("archive-failed", fmt::format("no archive is made, and training goes on: {}; it is tried again", why));
   return outcome::failed;
 }
 
@@ -136,8 +135,7 @@ result<archiver::outcome> archiver::make() {
   if (!listed) return tl::unexpected(listed.error());
   const auto chosen = choose_archived(*listed, options_.evaluated);
   if (chosen.empty()) return outcome::nothing_new;
-  const auto before = newest();
-  if (before && before->what == chosen.back()) return outcome::nothing_new;
+  if (newest_ == chosen.back()) return outcome::nothing_new;
   const kept_for_a_while kept{*source_};
   if (auto kept_now = source_->keep(chosen); !kept_now) return tl::unexpected(kept_now.error());
   const auto journal = source_->journal();
@@ -170,8 +168,9 @@ result<void> archiver::write(records::ArchiveRecord about, const std::vector<sna
   if (auto finished = writer->finish(about); !finished) return finished;
   {
     const std::lock_guard lock{mutex_};
-    newest_ = newest_archive{chosen.back(), about.made_at_us()};
+    view_ = {about.version(), about.made_at_us(), {}};
   }
+  newest_ = chosen.back();
   tell("archived", fmt::format("version {}, {:.1f} MB, in '{}'", about.version(),
                                static_cast<double>(writer->bytes()) / 1e6, options_.folder.string()));
   return writer->remove_older();
@@ -203,7 +202,7 @@ result<void> archiver::copy(archive_writer& writer, const std::vector<snapshot_n
 /// What is lost with everything else, for the report of a run that goes on from an archive.
 void archiver::note_step() {
   const auto step = options_.step();
-  if (!newest() || step == noted_step_) return;
+  if (!newest_ || step == noted_step_) return;
   const auto record = read_record(options_.run_dir);
   if (record && *record && note_step_reached(options_.folder, (*record)->run(), step)) noted_step_ = step;
 }

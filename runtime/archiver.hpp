@@ -1,6 +1,7 @@
 /// Makes archives of the run while it trains (rule R43).
 #pragma once
 
+#include "actors/agent/run_board.hpp"
 #include "actors/protocol/event_messages.hpp"
 #include "runtime/archive_folder.hpp"
 #include "runtime/archive_source.hpp"
@@ -31,12 +32,6 @@ struct archiver_options {
   std::function<std::uint64_t()> step = [] { return 0; };    ///< to which the run has come; any thread
 };
 
-/// The newest archive that this process has made or found.
-struct newest_archive {
-  snapshot_name what;
-  std::int64_t made_at_us = 0; ///< since 1970
-};
-
 /// A thread of its own makes the first archive as soon as there is something to archive, and waits for
 /// disk and network in place of everybody else. What fails is told once, and tried again. Nothing that
 /// goes wrong here ends the run.
@@ -49,7 +44,7 @@ public:
   ~archiver();
 
   /// Any thread.
-  std::optional<newest_archive> newest() const;
+  agent::archive_view view() const;
 
 private:
   using clock = std::chrono::steady_clock;
@@ -68,11 +63,11 @@ private:
   archiver_options options_;
   std::unique_ptr<archive_source> source_; ///< this and the next are of the thread
   std::uint64_t noted_step_ = 0;
-  std::string told_{};
+  std::optional<snapshot_name> newest_{}; ///< that this process has made or found
   std::optional<clock::time_point> late_since_{};
   mutable std::mutex mutex_; ///< of what is below
   std::condition_variable changed_;
-  std::optional<newest_archive> newest_{};
+  agent::archive_view view_{};
   bool is_over_ = false;
   std::thread thread_; ///< last
 };
