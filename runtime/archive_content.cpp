@@ -64,7 +64,7 @@ std::optional<snapshot_name> snapshot_named(std::string_view file) {
 }
 
 std::vector<snapshot_name> choose_archived(const std::vector<stored_snapshots>& of_shards,
-                                           const std::set<version_id>& evaluated) {
+                                           const std::set<version_id>& evaluated, archive_bug bug) {
   if (of_shards.empty()) return {};
   std::vector<snapshot_name> chosen;
   for (const auto& [one, bytes] : of_shards.front()) {
@@ -75,26 +75,29 @@ std::vector<snapshot_name> choose_archived(const std::vector<stored_snapshots>& 
   }
   if (chosen.empty()) return chosen;
   const auto newest = chosen.back();
-  std::erase_if(chosen,
-                [&](const auto& one) { return one != newest && !evaluated.contains(one.version); });
+  const bool is_alone = is_planted(bug, archive_bug::newest_alone);
+  std::erase_if(chosen, [&](const auto& one) {
+    return one != newest && (is_alone || !evaluated.contains(one.version));
+  });
   return chosen;
 }
 
 result<archived_journal> archive_journal(const journal_entries& journal,
                                          const std::vector<snapshot_name>& chosen,
-                                         const std::set<version_id>& evaluated) {
+                                         const std::set<version_id>& evaluated, archive_bug bug) {
   DLRUN_CHECK(!chosen.empty(), "an archive has a version to go on from");
   const auto version = chosen.back().version;
   auto course = data_dispatcher::read_course(journal);
   if (!course) return tl::unexpected(course.error());
   if (course->lost) return fail(error_code::bad_usage, "the journal is older than the training");
   for (const auto& one : chosen)
-    if (!is_on(course->history, one))
+    if (!is_on(course->history, one) && !is_planted(bug, archive_bug::left_timeline))
       return fail(error_code::bad_usage, fmt::format("{} was left", tell(one)));
-  std::erase_if(course->evaluations, [&](const auto& one) { return one.version > version; });
+  if (!is_planted(bug, archive_bug::later_results))
+    std::erase_if(course->evaluations, [&](const auto& one) { return one.version > version; });
   const auto newest = course->evaluations.empty() ? version_id{} : course->evaluations.back().version;
   for (const auto due : evaluated) {
-    const bool is_awaited = newest < due && due <= version;
+    const bool is_awaited = newest < due && due <= version && !is_planted(bug, archive_bug::journal_first);
     if (is_awaited && std::ranges::find(chosen, due, &snapshot_name::version) == chosen.end())
       return fail(error_code::bad_usage,
                   fmt::format("version {} is not evaluated, and not all PS shards have its snapshot", due));

@@ -15,6 +15,21 @@
 
 namespace dlrun::runtime {
 
+/// Parts of R43 that its property test breaks on purpose, to see itself find them. Compiled out of the
+/// product: only archive_mutant_test defines DLRUN_PLANTED_BUGS.
+enum class archive_bug : std::uint8_t {
+  none,
+  journal_first, ///< the journal is read before the snapshots are kept, and not held against them
+  left_timeline, ///< a snapshot counts though its timeline was left before it
+  later_results, ///< results of evaluations beyond the archived version count
+  newest_alone,  ///< what is still to be evaluated is not archived
+};
+#ifdef DLRUN_PLANTED_BUGS
+constexpr bool is_planted(archive_bug configured, archive_bug bug) { return configured == bug; }
+#else
+constexpr bool is_planted(archive_bug, archive_bug) { return false; }
+#endif
+
 using journal_entries = std::map<std::string, std::string>;
 
 /// A snapshot by the name of its file, "40-2.snap": version 40 of timeline 2.
@@ -34,7 +49,8 @@ using stored_snapshots = std::map<snapshot_name, std::uint64_t>;
 /// all have, and below it those that all have of versions that are evaluated. Empty where they have
 /// none in common.
 std::vector<snapshot_name> choose_archived(const std::vector<stored_snapshots>& of_shards,
-                                           const std::set<version_id>& evaluated);
+                                           const std::set<version_id>& evaluated,
+                                           archive_bug bug = archive_bug::none);
 
 /// What an archive has of the journal, beside snapshots that were kept from before it was read.
 struct archived_journal {
@@ -49,7 +65,8 @@ struct archived_journal {
 /// for entries that cannot be read.
 result<archived_journal> archive_journal(const journal_entries& journal,
                                          const std::vector<snapshot_name>& chosen,
-                                         const std::set<version_id>& evaluated);
+                                         const std::set<version_id>& evaluated,
+                                         archive_bug bug = archive_bug::none);
 
 /// A run that goes on from an archive, as it is before its first step.
 struct continued_run {

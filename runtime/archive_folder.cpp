@@ -2,6 +2,7 @@
 
 #include "actors/agent/file_failure.hpp"
 #include "base/atomic_file.hpp"
+#include "base/hex.hpp"
 #include "base/write_all.hpp"
 #include "persistence/snapshot_file.hpp"
 #include "persistence/snapshot_reader.hpp"
@@ -226,7 +227,8 @@ result<void> archive_writer::end_snapshot() {
   const auto path = part() / archived_file_name(one);
   if (::fsync(file_.get()) != 0) return agent::fail_to("make durable", path);
   file_ = base::unique_fd{};
-  one.set_sha256(digest_->finish());
+  const auto digest = digest_->finish();
+  one.set_sha256(base::to_hex(std::as_bytes(std::span{digest})));
   auto reader = persistence::snapshot_reader::open(persistence::default_file_system(), path.string());
   if (!reader) return tl::unexpected(reader.error());
   if (reader->info().version.value != one.version() || reader->info().timeline.value != one.timeline())

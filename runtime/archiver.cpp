@@ -1,5 +1,6 @@
 #include "runtime/archiver.hpp"
 
+#include "runtime/archive_gathering.hpp"
 #include "runtime/run_record.hpp"
 
 #include <algorithm>
@@ -17,7 +18,7 @@ constexpr double share_of_time = 0.25;
 constexpr seconds look_again_after{0.5};
 constexpr seconds failed_again_after{60};
 /// How often the step is noted to which the run has come.
-constexpr seconds step_noted_every{10};
+constexpr seconds step_noted_every{5};
 
 std::int64_t unix_us() {
   const auto now = std::chrono::system_clock::now().time_since_epoch();
@@ -36,13 +37,6 @@ public:
 private:
   archive_source& source_;
 };
-
-std::uint64_t bytes_of(const std::vector<stored_snapshots>& listed, const std::vector<snapshot_name>& chosen) {
-  std::uint64_t bytes = 0;
-  for (const auto& its : listed)
-    for (const auto& name : chosen) bytes += its.at(name);
-  return bytes;
-}
 
 /// A host is away, a snapshot was dropped, an evaluation is not there yet.
 bool may_pass(const error& why) {
@@ -100,6 +94,7 @@ void archiver::run() {
     const auto begun = clock::now();
     if (begun >= due) {
       const auto came = try_once();
+      if (came == outcome::made) step_due = begun;
       const auto pause = came == outcome::made     ? options_.every
                          : came == outcome::failed ? std::min(options_.every, failed_again_after)
                                                    : look_again_after;
@@ -131,17 +126,11 @@ archiver::outcome archiver::try_once() {
 }
 
 result<archiver::outcome> archiver::make() {
-  const auto listed = source_->list();
-  if (!listed) return tl::unexpected(listed.error());
-  const auto chosen = choose_archived(*listed, options_.evaluated);
-  if (chosen.empty()) return outcome::nothing_new;
-  if (newest_ == chosen.back()) return outcome::nothing_new;
   const kept_for_a_while kept{*source_};
-  if (auto kept_now = source_->keep(chosen); !kept_now) return tl::unexpected(kept_now.error());
-  const auto journal = source_->journal();
-  if (!journal) return tl::unexpected(journal.error());
-  auto archived = archive_journal(*journal, chosen, options_.evaluated);
-  if (!archived) return tl::unexpected(archived.error());
+  auto gathered = gather_archive(*source_, options_.evaluated, newest_);
+  if (!gathered) return tl::unexpected(gathered.error());
+  if (!*gathered) return outcome::nothing_new;
+  auto& [chosen, bytes, journal] = **gathered;
   const auto record = read_record(options_.run_dir);
   if (!record) return tl::unexpected(record.error());
   if (!*record) return fail(error_code::system, "the run has no record");
@@ -149,10 +138,10 @@ result<archiver::outcome> archiver::make() {
   *about.mutable_record() = **record;
   about.set_version(chosen.back().version.value);
   about.set_timeline(chosen.back().timeline.value);
-  about.set_coordinator(archived->coordinator);
-  about.set_opener(archived->opener);
-  for (auto& [key, value] : archived->entries) (*about.mutable_journal())[key] = std::move(value);
-  if (auto written = write(std::move(about), chosen, bytes_of(*listed, chosen)); !written)
+  about.set_coordinator(journal.coordinator);
+  about.set_opener(journal.opener);
+  for (auto& [key, value] : journal.entries) (*about.mutable_journal())[key] = std::move(value);
+  if (auto written = write(std::move(about), chosen, bytes); !written)
     return tl::unexpected(written.error());
   return outcome::made;
 }

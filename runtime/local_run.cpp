@@ -19,6 +19,7 @@
 #include "runtime/before_begin.hpp"
 #include "runtime/folder_watch.hpp"
 #include "runtime/launcher_choice.hpp"
+#include "runtime/live_archive_source.hpp"
 #include "runtime/missing_stores.hpp"
 #include "runtime/room_wait.hpp"
 #include "runtime/run_control.hpp"

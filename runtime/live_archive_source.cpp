@@ -1,4 +1,4 @@
-#include "runtime/archive_source.hpp"
+#include "runtime/live_archive_source.hpp"
 
 #include "actors/agent/snapshot_pins.hpp"
 #include "actors/common/ask.hpp"
@@ -7,7 +7,10 @@
 #include "base/crc32c.hpp"
 #include "persistence/snapshot_file.hpp"
 
+#include <chrono>
 #include <fmt/format.h>
+#include <future>
+#include <optional>
 
 namespace dlrun::runtime {
 namespace {
