@@ -280,8 +280,9 @@ std::vector<std::string> control_arguments(const pods_wish& of) {
     arguments.insert(arguments.end(), {"--export", fmt::format("{}/{}.safetensors", model_folder, of.name)});
   if (!of.archive_claim.empty()) {
     const auto folder = fmt::format("{}/{}", archive_folder, of.name);
-    arguments.insert(arguments.end(), {"--from-archive", folder, "--set", "durability.archive.folder=" + folder,
-                                       "--set", "durability.archive.every=" + of.archive_every});
+    arguments.insert(arguments.end(),
+                     {"--from-archive", folder, "--set", "durability.archive.folder=" + folder, "--set",
+                      "durability.archive.every=" + of.archive_every});
   }
   if (of.data_bytes_max > 0)
     arguments.insert(arguments.end(), {"--set", fmt::format("data.memory_limit={}", of.data_bytes_max)});

@@ -120,6 +120,15 @@ result<void> check_memory_max(const pods_wish& pods) {
                             pods.memory));
 }
 
+result<void> check_archives(const pods_wish& pods) {
+  if (!pods.archive_claim.empty() && pods.archive_claim == pods.run_claim)
+    return refuse("--archive-claim", pods.archive_claim,
+                  "an archive is for when the run is lost, so it needs another claim than --run-claim");
+  const auto& rule = job::rule_of(*spec::ArchiveSpec::descriptor()->FindFieldByName("every"));
+  if (job::text_allowed(rule, pods.archive_every)) return {};
+  return refuse("--archive-every", pods.archive_every, "expected a duration from 1s to 30d, as in 10min");
+}
+
 /// All of it, before anything is written.
 result<void> check(pods_options& options) {
   auto& pods = options.pods;
@@ -146,12 +155,7 @@ result<void> check(pods_options& options) {
           refuse(option, *claim,
                  "the control pod mounts --data-claim to read only, so what it writes needs a claim of its "
                  "own: name another");
-  if (fine && !pods.archive_claim.empty() && pods.archive_claim == pods.run_claim)
-    fine = refuse("--archive-claim", pods.archive_claim,
-                  "an archive is for when the run is lost, so it needs another claim than --run-claim");
-  const auto& rule = job::rule_of(*spec::ArchiveSpec::descriptor()->FindFieldByName("every"));
-  if (fine && !job::text_allowed(rule, pods.archive_every))
-    fine = refuse("--archive-every", pods.archive_every, "expected a duration from 1s to 30d, as in 10min");
+  if (fine) fine = check_archives(pods);
   if (fine && !pods.queue.empty() && pods.run_claim.empty())
     fine =
         refuse("--queue", pods.queue,
@@ -208,8 +212,9 @@ void add_claims(CLI::App& command, pods_wish& pods) {
                      "PersistentVolumeClaim with the data, which the control pod sees in /data");
   command.add_option("--run-claim", pods.run_claim,
                      "PersistentVolumeClaim for the run folder, which outlives the control pod");
-  auto* archive = command.add_option("--archive-claim", pods.archive_claim,
-                                     "PersistentVolumeClaim for archives of the run, for when all else is lost");
+  auto* archive =
+      command.add_option("--archive-claim", pods.archive_claim,
+                         "PersistentVolumeClaim for archives of the run, for when all else is lost");
   command
       .add_option("--archive-every", pods.archive_every,
                   "How often one is made, as in 30s, 10min (default: 10min)")

@@ -196,6 +196,17 @@ int train_where_wanted(const train_options& options) {
                                         : train_on_pods(options);
 }
 
+/// `options` outlives the command.
+void add_or_resume(CLI::App& command, train_options& options) {
+  auto* or_resume = command.add_flag(
+      "--or-resume", options.or_resume,
+      "Go on with the run in its folder where there is one, for what starts it again and again");
+  command
+      .add_option("--from-archive", options.archives,
+                  "Where there is no run in its folder, go on from the newest archive in this one, if any")
+      ->needs(or_resume);
+}
+
 } // namespace
 
 void add_train(CLI::App& app, verb& chosen) {
@@ -213,13 +224,7 @@ void add_train(CLI::App& app, verb& chosen) {
       command->add_option("--hosts", options->hosts,
                           "Use the hosts that this file lists, see docs/hosts.md (default: this host alone)");
   add_address(*command, options->address)->needs(hosts);
-  auto* or_resume = command->add_flag(
-      "--or-resume", options->or_resume,
-      "Go on with the run in its folder where there is one, for what starts it again and again");
-  command
-      ->add_option("--from-archive", options->archives,
-                   "Where there is no run in its folder, go on from the newest archive in this one, if any")
-      ->needs(or_resume);
+  add_or_resume(*command, *options);
   command
       ->add_option("--export", options->model_file,
                    "When the job is complete, write the model to this file, as 'dlrun export' does")

@@ -28,8 +28,7 @@ std::string tell(const snapshot_name& what) {
 bool is_on(const protocol::history& history, const snapshot_name& what) {
   const bool is_known =
       std::ranges::find(history, what.timeline, &protocol::timeline_entry::timeline) != history.end();
-  return is_known &&
-         protocol::branched_since(history, what.timeline).value_or(what.version) >= what.version;
+  return is_known && protocol::branched_since(history, what.timeline).value_or(what.version) >= what.version;
 }
 
 result<void> note_issued(const journal_entries& journal, archived_journal& made) {
@@ -69,7 +68,8 @@ std::vector<snapshot_name> choose_archived(const std::vector<stored_snapshots>& 
   std::vector<snapshot_name> chosen;
   for (const auto& [one, bytes] : of_shards.front()) {
     if (!std::ranges::all_of(of_shards, [&](const auto& its) { return its.contains(one); })) continue;
-    // Of one version that was made twice, the one of the later timeline is not on one that was left.
+    // Of one version that was made twice, the one of the later timeline is not on one that was
+    // left.
     if (!chosen.empty() && chosen.back().version == one.version) chosen.pop_back();
     chosen.push_back(one);
   }

@@ -15,8 +15,8 @@
 
 namespace dlrun::runtime {
 
-/// Parts of R43 that its property test breaks on purpose, to see itself find them. Compiled out of the
-/// product: only archive_mutant_test defines DLRUN_PLANTED_BUGS.
+/// Parts of R43 that its property test breaks on purpose, to see itself find them. Compiled out of
+/// the product: only archive_mutant_test defines DLRUN_PLANTED_BUGS.
 enum class archive_bug : std::uint8_t {
   none,
   journal_first, ///< the journal is read before the snapshots are kept, and not held against them

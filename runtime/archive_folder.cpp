@@ -48,8 +48,7 @@ std::optional<archive_place> archive_at(const fs::path& path) {
 }
 
 bool is_of(const records::RunRecord& record, std::uint64_t run) {
-  return run == record.run() ||
-         std::ranges::find(record.earlier_runs(), run) != record.earlier_runs().end();
+  return run == record.run() || std::ranges::find(record.earlier_runs(), run) != record.earlier_runs().end();
 }
 
 tl::unexpected<error> damaged(const fs::path& file, std::string_view how) {
@@ -66,7 +65,8 @@ result<std::string> read_whole(const fs::path& file) {
 
 result<void> sync_folder(const fs::path& folder) {
   const base::unique_fd opened{::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
-  if (!opened || (::fsync(opened.get()) != 0 && errno != EINVAL)) return agent::fail_to("make durable", folder);
+  if (!opened || (::fsync(opened.get()) != 0 && errno != EINVAL))
+    return agent::fail_to("make durable", folder);
   return {};
 }
 
@@ -146,10 +146,11 @@ result<void> check_archives_are_of(const fs::path& folder, const records::RunRec
   const auto all = list_archives(folder);
   if (!all) return tl::unexpected(all.error());
   if (all->empty() || is_of(record, all->front().run)) return {};
-  return fail(error_code::bad_usage,
-              fmt::format("durability.archive.folder: the newest archive in '{}', {}, is of another run: name "
-                          "another folder, or go on from it with --from-archive",
-                          folder.string(), all->front().path.filename().string()));
+  return fail(
+      error_code::bad_usage,
+      fmt::format("durability.archive.folder: the newest archive in '{}', {}, is of another run: name "
+                  "another folder, or go on from it with --from-archive",
+                  folder.string(), all->front().path.filename().string()));
 }
 
 std::uint64_t step_reached(const fs::path& folder, std::uint64_t run) {
@@ -182,8 +183,8 @@ result<archive_writer> archive_writer::begin(const fs::path& folder, const recor
   if (!all) return tl::unexpected(all.error());
   std::vector<fs::path> left;
   const auto looked = each_in(folder, [&](const fs::path& path) {
-    const auto whole = path.extension() == part_ending ? archive_at(fs::path{path}.replace_extension())
-                                                       : std::nullopt;
+    const auto whole =
+        path.extension() == part_ending ? archive_at(fs::path{path}.replace_extension()) : std::nullopt;
     if (whole && is_of(record, whole->run)) left.push_back(path);
   });
   if (!looked) return tl::unexpected(looked.error());
@@ -205,8 +206,7 @@ result<void> archive_writer::begin_snapshot(ps_shard_id shard, const snapshot_na
   one.set_version(name.version.value);
   one.set_timeline(name.timeline.value);
   const auto path = part() / archived_file_name(one);
-  file_ = base::unique_fd{
-      ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, archived_file_mode)};
+  file_ = base::unique_fd{::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, archived_file_mode)};
   if (!file_) return agent::fail_to("make", path);
   digest_.emplace();
   snapshots_.push_back(std::move(one));
@@ -243,7 +243,8 @@ result<void> archive_writer::end_snapshot() {
 
 result<void> archive_writer::finish(records::ArchiveRecord record) {
   record.mutable_snapshots()->Assign(snapshots_.begin(), snapshots_.end());
-  if (auto written = base::write_file_atomically(part() / record_file, digested(archive_head, record)); !written)
+  if (auto written = base::write_file_atomically(part() / record_file, digested(archive_head, record));
+      !written)
     return written;
   if (auto synced = sync_folder(part()); !synced) return synced;
   if (::rename(part().c_str(), place_.c_str()) != 0) return agent::fail_to("give its name to", part());

@@ -4,8 +4,7 @@ namespace dlrun::runtime {
 
 result<std::optional<gathered_archive>> gather_archive(archive_source& source,
                                                        const std::set<version_id>& evaluated,
-                                                       std::optional<snapshot_name> newest,
-                                                       archive_bug bug) {
+                                                       std::optional<snapshot_name> newest, archive_bug bug) {
   const bool is_read_first = is_planted(bug, archive_bug::journal_first);
   auto before = is_read_first ? source.journal() : journal_entries{};
   const auto listed = source.list();

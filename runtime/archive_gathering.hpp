@@ -16,8 +16,8 @@ struct gathered_archive {
   archived_journal journal{};
 };
 
-/// Keeps the snapshots first, and reads the journal afterwards: what happens in between may make the
-/// archive impossible, and never wrong.
+/// Keeps the snapshots first, and reads the journal afterwards: what happens in between may make
+/// the archive impossible, and never wrong.
 /// @param newest what the newest archive goes on from
 /// @returns nothing where there is nothing newer; errors as the source and archive_journal().
 result<std::optional<gathered_archive>> gather_archive(archive_source& source,

@@ -94,7 +94,8 @@ result<std::optional<whole_archive>> find_whole_archive(const std::filesystem::p
   std::vector<std::string> damaged;
   for (const auto& place : *all) {
     auto record = read_archive_record(place.path);
-    const auto whole = record ? check_archived_snapshots(place.path, *record) : tl::unexpected(record.error());
+    const auto whole =
+        record ? check_archived_snapshots(place.path, *record) : tl::unexpected(record.error());
     if (whole) return whole_archive{place, std::move(*record), std::move(damaged)};
     if (whole.error().code != error_code::storage_damaged) return tl::unexpected(whole.error());
     damaged.push_back(whole.error().message);
@@ -114,8 +115,9 @@ result<void> restore_run(const whole_archive& archive, const std::filesystem::pa
 }
 
 std::string tell_restored(const whole_archive& archive) {
-  auto text = fmt::format("goes on from version {} of archive '{}'; what was trained after it is trained again",
-                          archive.record.version(), archive.place.path.string());
+  auto text =
+      fmt::format("goes on from version {} of archive '{}'; what was trained after it is trained again",
+                  archive.record.version(), archive.place.path.string());
   if (!archive.damaged.empty())
     text += fmt::format("; newer archives cannot be used: {}", fmt::join(archive.damaged, "; "));
   return text;

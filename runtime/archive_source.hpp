@@ -8,8 +8,8 @@
 
 namespace dlrun::runtime {
 
-/// All calls block, for seconds at most, and are of one thread. Each returns bad_usage, role_lost or
-/// system with why it cannot be had now.
+/// All calls block, for seconds at most, and are of one thread. Each returns bad_usage, role_lost
+/// or system with why it cannot be had now.
 class archive_source {
 public:
   virtual ~archive_source() = default;

@@ -121,7 +121,8 @@ archiver::outcome archiver::try_once() {
   if (is_over_) return outcome::not_yet;
   const auto& why = done.error().message;
   if (std::exchange(view_.failure, why) != why)
-    tell("archive-failed", fmt::format("no archive is made, and training goes on: {}; it is tried again", why));
+    tell("archive-failed",
+         fmt::format("no archive is made, and training goes on: {}; it is tried again", why));
   return outcome::failed;
 }
 
@@ -141,8 +142,7 @@ result<archiver::outcome> archiver::make() {
   about.set_coordinator(journal.coordinator);
   about.set_opener(journal.opener);
   for (auto& [key, value] : journal.entries) (*about.mutable_journal())[key] = std::move(value);
-  if (auto written = write(std::move(about), chosen, bytes); !written)
-    return tl::unexpected(written.error());
+  if (auto written = write(std::move(about), chosen, bytes); !written) return tl::unexpected(written.error());
   return outcome::made;
 }
 
@@ -179,7 +179,8 @@ result<void> archiver::copy(archive_writer& writer, const std::vector<snapshot_n
         if (part->empty()) break;
         if (auto written = writer.write(*part); !written) return written;
         offset += part->size();
-        const auto share = static_cast<double>(writer.bytes()) / static_cast<double>(std::max<std::uint64_t>(bytes, 1));
+        const auto share =
+            static_cast<double>(writer.bytes()) / static_cast<double>(std::max<std::uint64_t>(bytes, 1));
         const auto ahead = std::min(share, 1.0) * time - seconds{clock::now() - begun};
         if (wait(std::max(seconds{0}, ahead))) return fail(error_code::interrupted, "the run has ended");
       }

@@ -27,14 +27,14 @@ struct archiver_options {
   /// that, so that they take as little as can be of the disk and the network.
   std::chrono::duration<double> every{};
   std::uint32_t ps_shards = 1;
-  std::set<version_id> evaluated{};                          ///< versions that are evaluated
-  std::function<void(protocol::job_event)> tell{};           ///< any thread
-  std::function<std::uint64_t()> step = [] { return 0; };    ///< to which the run has come; any thread
+  std::set<version_id> evaluated{};                       ///< versions that are evaluated
+  std::function<void(protocol::job_event)> tell{};        ///< any thread
+  std::function<std::uint64_t()> step = [] { return 0; }; ///< to which the run has come; any thread
 };
 
-/// A thread of its own makes the first archive as soon as there is something to archive, and waits for
-/// disk and network in place of everybody else. What fails is told once, and tried again. Nothing that
-/// goes wrong here ends the run.
+/// A thread of its own makes the first archive as soon as there is something to archive, and waits
+/// for disk and network in place of everybody else. What fails is told once, and tried again.
+/// Nothing that goes wrong here ends the run.
 class archiver {
 public:
   archiver(archiver_options options, std::unique_ptr<archive_source> source);
@@ -53,7 +53,8 @@ private:
   void run();
   outcome try_once();
   result<outcome> make();
-  result<void> write(records::ArchiveRecord about, const std::vector<snapshot_name>& chosen, std::uint64_t bytes);
+  result<void> write(records::ArchiveRecord about, const std::vector<snapshot_name>& chosen,
+                     std::uint64_t bytes);
   result<void> copy(archive_writer& writer, const std::vector<snapshot_name>& chosen, std::uint64_t bytes);
   void tell(const char* event, std::string text) const;
   void note_step();

@@ -53,7 +53,8 @@ result<void> live_archive_source::find_homes() {
   homes_ = homes.get();
   for (std::size_t shard = 0; shard < homes_.size(); ++shard)
     if (!homes_[shard].host.empty() && !homes_[shard].agent)
-      return fail(error_code::role_lost, fmt::format("PS shard {} is on host {}, which is away", shard, homes_[shard].host));
+      return fail(error_code::role_lost,
+                  fmt::format("PS shard {} is on host {}, which is away", shard, homes_[shard].host));
   return {};
 }
 
@@ -64,7 +65,8 @@ result<Answer> live_archive_source::request(const Handle& whom, const std::strin
   self_->request(whom, answer_deadline, question)
       .receive([&](Answer& answer) { made = std::move(answer); },
                [&](const caf::error& why) {
-                 made = fail(error_code::role_lost, fmt::format("{} does not answer: {}", name, to_string(why)));
+                 made =
+                     fail(error_code::role_lost, fmt::format("{} does not answer: {}", name, to_string(why)));
                });
   if (made && !made->failure.empty())
     return fail(error_code::bad_usage, fmt::format("{}: {}", name, made->failure));
@@ -108,8 +110,8 @@ result<std::string> live_archive_source::read(ps_shard_id shard, const snapshot_
   constexpr auto size = protocol::store_part_bytes_max;
   if (!home.agent)
     return agent::read_kept_snapshot(common::store_directory(run_dir_, shard), file_of(name), offset, size);
-  auto part = request<protocol::store_part>(home.agent, "host " + home.host,
-                                            protocol::snapshot_part_wanted{shard, file_of(name), offset, size});
+  auto part = request<protocol::store_part>(
+      home.agent, "host " + home.host, protocol::snapshot_part_wanted{shard, file_of(name), offset, size});
   if (!part) return tl::unexpected(part.error());
   return std::move(part->bytes);
 }

@@ -12,8 +12,8 @@
 
 namespace dlrun::runtime {
 
-/// Snapshots of PS shards on this host are read where they are, those of others through the agent of
-/// their host; the journal comes from the coordinator, through the agent of this one.
+/// Snapshots of PS shards on this host are read where they are, those of others through the agent
+/// of their host; the journal comes from the coordinator, through the agent of this one.
 class live_archive_source final : public archive_source {
 public:
   /// @param hosts null in a run on one host. `system` outlives this.

@@ -365,7 +365,7 @@ struct own_sight {
   const common::job_context& job;
   agent::run_board& board;
   spdlog::logger& log;
-  const archiver* archives = nullptr; ///< null where there are none
+  std::unique_ptr<const archiver> archives{}; ///< null where there are none
 };
 
 /// Until it has ended. @returns what came of it
@@ -373,7 +373,7 @@ ended_run follow(const launcher_choice& chosen, const protocol::agent_actor& age
                  const local_run_options& options, const own_sight& seen, run_observer& observer,
                  observability::run_publisher& publisher) {
   const own_hold hold{folder_watch{options.run_dir}, options.home};
-  const auto ended = watch(chosen, seen.board, observer, publisher, agent, hold, seen.archives);
+  const auto ended = watch(chosen, seen.board, observer, publisher, agent, hold, seen.archives.get());
   const auto path = options.run_dir / run_layout::report;
   auto made = conclude(chosen, agent, options, ended, hold.folder.lost(),
                        [&] { return final_report(seen.job, ended, seen.board.snapshot(), path, seen.log); });
@@ -385,24 +385,31 @@ ended_run follow(const launcher_choice& chosen, const protocol::agent_actor& age
   return made;
 }
 
-/// Null where the job has none.
+void begin(const local_run_options& options, const protocol::agent_actor& agent) {
+  if (!options.is_new && !options.gathers) tell_resumed(options.hosts, agent);
+  caf::anon_send(agent, protocol::tick{});
+}
+
+/// Null where the job has none, or was complete before.
 std::unique_ptr<archiver> begin_archives(caf::actor_system& system, const common::job_context& job,
                                          const protocol::agent_actor& agent,
                                          const std::shared_ptr<agent::routed_launcher>& hosts,
-                                         const std::shared_ptr<agent::run_board>& board) {
+                                         const std::shared_ptr<agent::run_board>& board,
+                                         const local_run_options& options) {
   agent::drop_kept_snapshots(job.run_dir);
-  if (!job.spec.durability().has_archive()) return nullptr;
+  if (!job.spec.durability().has_archive() || options.gathers) return nullptr;
   const auto& wanted = job.spec.durability().archive();
   const auto every = job::parse_duration(wanted.every());
   DLRUN_CHECK(every.has_value(), "durability.archive.every is no duration");
   return std::make_unique<archiver>(
-      archiver_options{.run_dir = job.run_dir,
-                       .folder = wanted.folder(),
-                       .every = std::chrono::duration<double>{*every},
-                       .ps_shards = job.ps_shards(),
-                       .evaluated = job.evaluations(),
-                       .tell = [agent](protocol::job_event event) { caf::anon_send(agent, std::move(event)); },
-                       .step = [board] { return board->snapshot().step; }},
+      archiver_options{
+          .run_dir = job.run_dir,
+          .folder = wanted.folder(),
+          .every = std::chrono::duration<double>{*every},
+          .ps_shards = job.ps_shards(),
+          .evaluated = job.evaluations(),
+          .tell = [agent](protocol::job_event event) { caf::anon_send(agent, std::move(event)); },
+          .step = [board] { return board->snapshot().step; }},
       std::make_unique<live_archive_source>(system, agent, hosts, job.run_dir, job.ps_shards()));
 }
 
@@ -446,10 +453,9 @@ result<ended_run> run_roles(const prepared_job& prepared, const local_run_option
                           observer, how);
   if (!control) return give_up(*chosen, agent, control.error());
   auto publisher = make_publisher(**job, prepared.metrics, agent, options.gathers.has_value());
-  if (!options.is_new && !options.gathers) tell_resumed(options.hosts, agent);
-  caf::anon_send(agent, protocol::tick{});
-  const auto archives = options.gathers ? nullptr : begin_archives(system, **job, agent, hosts, board);
-  auto made = follow(*chosen, agent, options, {**job, *board, *log, archives.get()}, observer, publisher);
+  begin(options, agent);
+  const own_sight seen{**job, *board, *log, begin_archives(system, **job, agent, hosts, board, options)};
+  auto made = follow(*chosen, agent, options, seen, observer, publisher);
   control->reset(); // only now is the run over for 'dlrun status'
   return made;
 }

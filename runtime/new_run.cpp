@@ -51,9 +51,10 @@ result<void> check_archive_folder(const spec::JobSpec& spec, const std::string& 
   const auto all = list_archives(folder);
   if (!all) return tl::unexpected(all.error());
   if (all->empty()) return {};
-  return refuse(fmt::format("has archives of another run, the newest '{}': name another folder, or go on from "
-                            "it with 'dlrun resume DIR --from-archive'",
-                            all->front().path.filename().string()));
+  return refuse(
+      fmt::format("has archives of another run, the newest '{}': name another folder, or go on from "
+                  "it with 'dlrun resume DIR --from-archive'",
+                  all->front().path.filename().string()));
 }
 
 /// What goes into the folder before anything is started.

@@ -191,7 +191,8 @@ agent_state::on_journal_part_wanted(const protocol::journal_part_wanted& wanted)
       self_, coordinator_, journal_deadline, wanted,
       [promise](const protocol::journal_part& part) mutable { promise.deliver(part); },
       [promise](const caf::error& why) mutable {
-        promise.deliver(protocol::journal_part{"the coordinator does not answer: " + to_string(why), 0, 0, {}});
+        promise.deliver(
+            protocol::journal_part{"the coordinator does not answer: " + to_string(why), 0, 0, {}});
       });
   return promise;
 }

@@ -175,11 +175,12 @@ caf::result<protocol::log_listing> host_agent_state::on_log_listing_wanted() {
 
 caf::result<protocol::store_listing>
 host_agent_state::on_snapshots_wanted(const protocol::snapshots_wanted& wanted) {
-  return read_files<protocol::store_listing>([folder = arguments_.folder, wanted]() -> protocol::store_listing {
-    auto files = keep_snapshots(common::store_directory(folder, wanted.shard), wanted.kept);
-    if (!files) return {files.error().message, {}};
-    return {{}, std::move(*files)};
-  });
+  return read_files<protocol::store_listing>(
+      [folder = arguments_.folder, wanted]() -> protocol::store_listing {
+        auto files = keep_snapshots(common::store_directory(folder, wanted.shard), wanted.kept);
+        if (!files) return {files.error().message, {}};
+        return {{}, std::move(*files)};
+      });
 }
 
 caf::result<protocol::store_part>

@@ -92,7 +92,7 @@ private:
   protocol::agent_actor agent_{}; ///< null while it is not found
   bool dialling_ = false;         ///< or joining
   std::uint64_t dials_ = 0;       ///< an earlier one counts no more
-  std::size_t reads_ = 0;     ///< that have not been answered
+  std::size_t reads_ = 0;         ///< that have not been answered
   common::task_thread reader_{"dlrun-logs"};
 };
 

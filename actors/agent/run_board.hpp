@@ -78,9 +78,9 @@ struct run_snapshot {
 /// a keeper whose PS shard has heard of it, copy: behind, and once it was measured bytes_per_step,
 /// bytes_per_second, step_ms, busy, waited, slow); of a job that may have several hosts, hosts
 /// (name, state; of one that is drained waits_for and needs_a_host too, and without_copies where
-/// that is true; loses where something is lost with it); of a run that has an archive, archive (step
-/// and age_s, null before the first one; failure where there is one); avoided_gpus (gpu, host, reason) and
-/// held_up_by (texts), where there are some.
+/// that is true; loses where something is lost with it); of a run that has an archive, archive
+/// (step and age_s, null before the first one; failure where there is one); avoided_gpus (gpu,
+/// host, reason) and held_up_by (texts), where there are some.
 std::string to_json(const run_snapshot& snapshot);
 /// That of a PS shard: host, identity, versions ([first, last] of each run), floor.
 nlohmann::ordered_json store_to_json(const protocol::store_standing& store,

@@ -42,11 +42,11 @@ result<std::vector<protocol::stored_file>> keep_snapshots(const fs::path& store,
                                                           std::span<const std::string> names) {
   std::error_code why;
   for (fs::directory_iterator at{kept_of(store), why}; !why && at != end(at); at.increment(why))
-    if (std::ranges::find(names, at->path().filename().string()) == names.end())
-      fs::remove(at->path(), why);
+    if (std::ranges::find(names, at->path().filename().string()) == names.end()) fs::remove(at->path(), why);
   if (names.empty()) fs::remove(kept_of(store), why);
   if (!names.empty() && !fs::create_directories(kept_of(store), why) && why)
-    return fail(error_code::system, fmt::format("cannot make '{}': {}", kept_of(store).string(), why.message()));
+    return fail(error_code::system,
+                fmt::format("cannot make '{}': {}", kept_of(store).string(), why.message()));
   for (const auto& name : names)
     if (auto kept = keep(store, name); !kept) return tl::unexpected(kept.error());
   std::vector<protocol::stored_file> all;
@@ -58,7 +58,8 @@ result<std::vector<protocol::stored_file>> keep_snapshots(const fs::path& store,
       all.push_back({at->path().filename().string(), bytes, false});
   }
   if (!why) return all;
-  return fail(error_code::bad_usage, fmt::format("cannot list the snapshots in '{}': {}", store.string(), why.message()));
+  return fail(error_code::bad_usage,
+              fmt::format("cannot list the snapshots in '{}': {}", store.string(), why.message()));
 }
 
 result<std::string> read_kept_snapshot(const fs::path& store, const std::string& name, std::uint64_t offset,

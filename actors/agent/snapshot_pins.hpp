@@ -11,9 +11,9 @@
 
 namespace dlrun::agent {
 
-/// Keeps exactly these snapshots of the store, under a second name (a hard link) beside it, and lists
-/// those that the store has now. A snapshot is never changed. Never blocks for long: no byte is
-/// copied. @param names of files, as "40-2.snap" @returns bad_usage where the store has no such
+/// Keeps exactly these snapshots of the store, under a second name (a hard link) beside it, and
+/// lists those that the store has now. A snapshot is never changed. Never blocks for long: no byte
+/// is copied. @param names of files, as "40-2.snap" @returns bad_usage where the store has no such
 /// snapshot and keeps none, or is not there; system.
 result<std::vector<protocol::stored_file>> keep_snapshots(const std::filesystem::path& store,
                                                           std::span<const std::string> names);

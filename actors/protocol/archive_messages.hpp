@@ -47,8 +47,8 @@ struct snapshots_wanted {
   }
 };
 
-/// Root -> host agent: bytes of one that is kept. The answer is a store_part, shorter than was wanted
-/// only at the end of the file.
+/// Root -> host agent: bytes of one that is kept. The answer is a store_part, shorter than was
+/// wanted only at the end of the file.
 struct snapshot_part_wanted {
   ps_shard_id shard;
   std::string file;

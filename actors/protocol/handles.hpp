@@ -93,8 +93,8 @@ using coordinator_actor = caf::typed_actor<                                     
     caf::reacts_to<divergence>,         // dispatcher: a gradient is no number
     caf::reacts_to<stall>,              // dispatcher: whom training waits for
     caf::replies_to<journal_part_wanted>::with<journal_part>, // agent: for an archive
-    caf::reacts_to<tick>,               // own clock
-    caf::reacts_to<continuation>>;      // own threads
+    caf::reacts_to<tick>,                                     // own clock
+    caf::reacts_to<continuation>>;                            // own threads
 
 using host_agent_actor = caf::typed_actor<                      //
     caf::reacts_to<start_order>,                                // agent: run this role

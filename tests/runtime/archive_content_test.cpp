@@ -77,7 +77,8 @@ TEST_F(archive_content_test, later_results_are_left_out_and_what_is_of_stores_an
   EXPECT_EQ(made->opener, 9U);
   EXPECT_EQ(made->coordinator, 4U);
   EXPECT_TRUE(made->entries.contains("run/000000000004"));
-  for (const auto* key : {"role/ps_shard 0", "store/000000", "outcome"}) EXPECT_FALSE(made->entries.contains(key)) << key;
+  for (const auto* key : {"role/ps_shard 0", "store/000000", "outcome"})
+    EXPECT_FALSE(made->entries.contains(key)) << key;
 }
 
 TEST_F(archive_content_test, no_archive_is_made_without_what_is_to_be_evaluated) {

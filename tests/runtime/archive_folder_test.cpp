@@ -25,7 +25,8 @@ protected:
   /// The bytes of a snapshot file, as a store writes it.
   std::string snapshot(std::uint64_t version) {
     const auto directory = folder.path() / std::to_string(++stores);
-    auto store = persistence::shard_store::open({.directory = directory.string(), .opener = {1}, .files = nullptr});
+    auto store =
+        persistence::shard_store::open({.directory = directory.string(), .opener = {1}, .files = nullptr});
     EXPECT_TRUE(store);
     auto writer = (*store)->begin_snapshot({version}, {});
     EXPECT_TRUE(writer && writer->write(std::vector<std::byte>(payload_bytes, std::byte{7})));

@@ -1,5 +1,5 @@
-// A job that trains, evaluates, goes back and drops snapshots while it is archived: whatever happens
-// between two looks, a run that goes on from the archive has what it needs (R43).
+// A job that trains, evaluates, goes back and drops snapshots while it is archived: whatever
+// happens between two looks, a run that goes on from the archive has what it needs (R43).
 #include "actors/data_dispatcher/course_journal.hpp"
 #include "runtime/archive_gathering.hpp"
 
@@ -56,7 +56,9 @@ public:
     }
     return {};
   }
-  result<std::string> read(ps_shard_id, const snapshot_name&, std::uint64_t) override { return std::string{}; }
+  result<std::string> read(ps_shard_id, const snapshot_name&, std::uint64_t) override {
+    return std::string{};
+  }
   result<journal_entries> journal() override {
     live();
     journal_entries entries;
@@ -83,7 +85,8 @@ public:
       results.insert(one.version);
       if (best == nullptr || one.loss_sum_bits < best->loss_sum_bits) best = &one;
     }
-    if (best != nullptr && !is_there(best->version)) return fmt::format("the best version, {}, is lost", best->version);
+    if (best != nullptr && !is_there(best->version))
+      return fmt::format("the best version, {}, is lost", best->version);
     for (const auto due : evaluated)
       if (due <= version && !results.contains(due) && !is_there(due))
         return fmt::format("version {} can be evaluated no more", due);
@@ -95,11 +98,13 @@ public:
 private:
   struct shard {
     std::map<snapshot_name, origin> stored{};
-    std::uint64_t at = 0;      ///< version
-    timeline_id timeline{};    ///< that it has heard of
+    std::uint64_t at = 0;   ///< version
+    timeline_id timeline{}; ///< that it has heard of
   };
 
-  std::uint64_t draw(std::uint64_t below) { return std::uniform_int_distribution<std::uint64_t>{0, below - 1}(random_); }
+  std::uint64_t draw(std::uint64_t below) {
+    return std::uniform_int_distribution<std::uint64_t>{0, below - 1}(random_);
+  }
   void live() {
     for (auto left = draw(40); left > 0; --left) change();
   }
@@ -135,9 +140,8 @@ private:
     one.at = branch.value;
   }
   bool all_follow() const {
-    return std::ranges::all_of(shards_, [&](const auto& one) {
-      return one.timeline == protocol::newest_timeline(course_.history);
-    });
+    return std::ranges::all_of(
+        shards_, [&](const auto& one) { return one.timeline == protocol::newest_timeline(course_.history); });
   }
   std::vector<version_id> common() const {
     std::vector<version_id> all;

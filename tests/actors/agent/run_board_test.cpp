@@ -122,7 +122,8 @@ TEST(run_board, the_newest_archive_is_told_with_its_age) {
   EXPECT_FALSE(nlohmann::json::parse(to_json(board.snapshot())).contains("archive"));
   board.set_archive({});
   board.show(run_snapshot{});
-  EXPECT_EQ(nlohmann::json::parse(to_json(board.snapshot()))["archive"].dump(), R"({"age_s":null,"step":null})");
+  EXPECT_EQ(nlohmann::json::parse(to_json(board.snapshot()))["archive"].dump(),
+            R"({"age_s":null,"step":null})");
   const auto now = std::chrono::system_clock::now().time_since_epoch() - std::chrono::seconds(90);
   board.set_archive({120, std::chrono::duration_cast<std::chrono::microseconds>(now).count(), "full"});
   const auto told = nlohmann::json::parse(to_json(board.snapshot()))["archive"];
