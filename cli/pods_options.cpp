@@ -194,12 +194,13 @@ void say_settled(const pods_wish& pods, bool has_memory, bool has_disk) {
 void say_lost(const pods_wish& pods) {
   if (!pods.run_claim.empty()) return;
   const bool has_model = !pods.model_claim.empty();
-  if (!pods.journal)
+  const bool goes_on = pods.journal || !pods.archive_claim.empty();
+  if (!goes_on)
     cli::warn(has_model
                   ? "without --run-claim the run goes when the control pod does, and another one begins"
                   : "without --run-claim the run folder, and the trained model in it, goes when the control "
                     "pod does");
-  if (pods.journal && !has_model)
+  if (goes_on && !has_model)
     cli::warn("the run goes on when the control pod is lost, but without --run-claim and --model-claim the "
               "trained model goes with the control pod when the job is complete");
   if (pods.journal && !pods.has_copies)

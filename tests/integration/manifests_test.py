@@ -112,6 +112,8 @@ class has_archives(writes_manifests):
         for word in ("durability.archive.folder=/archive/x", "durability.archive.every=30s"):
             self.assertEqual(args[args.index(word) - 1], "--set")
         self.assertNotIn("archive", json.dumps(host_template(objects)))
+        self.assertNotIn("warning", self.call("--archive-claim", "archives", "--model-claim", "models")[2])
+        self.assertIn("without --run-claim and --model-claim the trained model goes", self.call("--archive-claim", "archives")[2])
         self.assertNotIn("archive", self.printed("--name", "x"))
 
 
@@ -483,7 +485,7 @@ class refuses(writes_manifests):
 
     def test_archives_that_would_be_lost_with_the_run_or_cannot_be_made(self):
         self.expect_refused("--run-claim", "same", "--archive-claim", "same", words=("--archive-claim 'same'", "another claim"))
-        for every in ("0s", "soon", "", "31d"):
+        for every in ("0s", "soon", "31d"):
             self.expect_refused("--archive-claim", "archives", f"--archive-every={every}", words=("--archive-every", "as in 10min"))
         self.expect_refused("--archive-every", "1min", words=("--archive-every requires --archive-claim",))
         job = small_data.write_spec(self.bench.folder / "archived.yaml", self.spec() | {"durability": {"archive": {"folder": "/archive"}}})

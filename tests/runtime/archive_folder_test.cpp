@@ -49,7 +49,9 @@ protected:
   }
   std::vector<fs::path> all() const {
     std::vector<fs::path> found;
-    for (const auto& one : *list_archives(archives)) found.push_back(one.path);
+    const auto listed = list_archives(archives);
+    EXPECT_TRUE(listed);
+    for (const auto& one : *listed) found.push_back(one.path);
     return found;
   }
   static void flip(const fs::path& file, std::uint64_t at) {
