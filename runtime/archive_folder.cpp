@@ -17,6 +17,7 @@
 #include <sstream>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <utility>
 
 namespace dlrun::runtime {
 namespace {
@@ -106,7 +107,8 @@ result<std::vector<archive_place>> list_archives(const fs::path& folder) {
     if (auto found = archive_at(path)) all.push_back(std::move(*found));
   });
   if (!done) return tl::unexpected(done.error());
-  std::ranges::sort(all, std::greater{}, &archive_place::number);
+  // Of two roots that made one at the same moment, all see the same as the newest.
+  std::ranges::sort(all, std::greater{}, [](const auto& one) { return std::pair(one.number, one.run); });
   return all;
 }
 

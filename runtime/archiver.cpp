@@ -49,7 +49,6 @@ bool may_pass(const error& why) {
 archiver::archiver(archiver_options options, std::unique_ptr<archive_source> source)
     : options_{std::move(options)}
     , source_{std::move(source)} {
-  find_newest();
   thread_ = std::thread{[this] { run(); }};
 }
 
@@ -71,9 +70,12 @@ agent::archive_view archiver::view() const {
 void archiver::find_newest() {
   const auto all = list_archives(options_.folder);
   if (!all || all->empty()) return;
+  const auto own = read_record(options_.run_dir);
+  if (!own || !*own || !check_archives_are_of(options_.folder, **own)) return;
   const auto record = read_archive_record(all->front().path);
   if (!record) return;
   newest_ = snapshot_name{{record->version()}, {record->timeline()}};
+  const std::lock_guard lock{mutex_};
   view_ = {record->version(), record->made_at_us(), {}};
 }
 
@@ -88,6 +90,7 @@ void archiver::tell(const char* event, std::string text) const {
 }
 
 void archiver::run() {
+  find_newest();
   auto due = clock::now();
   auto step_due = due;
   for (;;) {
