@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import signal
 import subprocess
 
 import small_data
@@ -119,6 +120,25 @@ class goes_on(archived):
         self.wait_for_archives(job, 1)
         self.expect_same_end(job, spec)
         self.assertLessEqual(len(self.whole()), 2)
+
+    def test_with_what_an_operator_had_changed(self):
+        job, _ = self.begin()
+        self.wait_for_archives(job, 1)
+        job.root.send_signal(signal.SIGINT)
+        job.wait_end()
+        change = "train.optimizer.sgd.lr=0.003"
+        reference = self.bench.resume_copy(job, [change, f"durability.archive.folder={self.bench.folder / 'others'}"])
+        self.addCleanup(reference.__exit__)
+        made = len(job.events("archived"))
+        job.resume([change])
+        self.wait_for_archives(job, made + 2)
+        self.lose_all(job)
+        self.go_on(job)
+        self.pauses.end()
+        report, wanted = (one.expect_complete(may_redo=True) for one in (job, reference))
+        self.assertTrue((job.run_dir / "spec.1.yaml").exists())
+        for name in SAME:
+            self.assertEqual(report[name], wanted[name], name)
 
     def test_from_the_archive_before_when_the_newest_is_damaged_or_was_cut(self):
         job, spec = self.begin()

@@ -87,8 +87,8 @@ public:
     }
     // One that a later result has outdone is found to be so again.
     const bool is_outdone = best != nullptr && std::ranges::any_of(course_.evaluations, [&](const auto& one) {
-      return one.version > version && one.loss_sum_bits < best->loss_sum_bits;
-    });
+                              return one.version > version && one.loss_sum_bits < best->loss_sum_bits;
+                            });
     if (best != nullptr && !is_outdone && !is_there(best->version))
       return fmt::format("the best version, {}, is lost", best->version);
     for (const auto due : evaluated)
