@@ -30,7 +30,9 @@ result<void> keep(const fs::path& store, const std::string& name) {
   if (auto fine = check_name(name); !fine) return fine;
   const auto from = store / snapshots_folder / name;
   const auto to = kept_of(store) / name;
-  if (::link(from.c_str(), to.c_str()) == 0 || errno == EEXIST) return {};
+  std::error_code ignored;
+  if (fs::exists(to, ignored)) return {}; // whether the store has it still or not
+  if (::link(from.c_str(), to.c_str()) == 0) return {};
   if (errno == ENOENT)
     return fail(error_code::bad_usage, fmt::format("{} is not there any more", from.string()));
   return fail_to("keep another name of", from);

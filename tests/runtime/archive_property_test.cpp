@@ -89,7 +89,7 @@ public:
     const bool is_outdone = best != nullptr && std::ranges::any_of(course_.evaluations, [&](const auto& one) {
                               return one.version > version && one.loss_sum_bits < best->loss_sum_bits;
                             });
-    if (best != nullptr && !is_outdone && !is_there(best->version))
+    if (best != nullptr && !is_outdone && has(best->version) && !is_there(best->version))
       return fmt::format("the best version, {}, is lost", best->version);
     for (const auto due : evaluated)
       if (due <= version && !results.contains(due) && !is_there(due))
@@ -171,6 +171,12 @@ private:
     result.timeline = protocol::newest_timeline(course_.history);
     result.loss_sum_bits = 1000 + draw(1000);
     course_.evaluations.push_back(result);
+  }
+  /// Going back takes the result that outdid one, and the snapshot of that one may have gone before.
+  bool has(version_id version) const {
+    return std::ranges::all_of(shards_, [&](const auto& one) {
+      return std::ranges::any_of(one.stored, [&](const auto& snapshot) { return snapshot.first.version == version; });
+    });
   }
   version_id best() const {
     const auto found = std::ranges::min_element(course_.evaluations, {}, &protocol::evaluated::loss_sum_bits);
