@@ -172,10 +172,12 @@ private:
     result.loss_sum_bits = 1000 + draw(1000);
     course_.evaluations.push_back(result);
   }
-  /// Going back takes the result that outdid one, and the snapshot of that one may have gone before.
+  /// Going back takes the result that outdid one, and the snapshot of that one may have gone
+  /// before.
   bool has(version_id version) const {
     return std::ranges::all_of(shards_, [&](const auto& one) {
-      return std::ranges::any_of(one.stored, [&](const auto& snapshot) { return snapshot.first.version == version; });
+      return std::ranges::any_of(one.stored,
+                                 [&](const auto& snapshot) { return snapshot.first.version == version; });
     });
   }
   version_id best() const {
