@@ -291,6 +291,12 @@ std::vector<std::string> control_arguments(const pods_wish& of) {
                                      of.name};
   if (!of.model_claim.empty())
     arguments.insert(arguments.end(), {"--export", fmt::format("{}/{}.safetensors", model_folder, of.name)});
+  if (!of.archive_claim.empty()) {
+    const auto folder = fmt::format("{}/{}", archive_folder, of.name);
+    arguments.insert(arguments.end(),
+                     {"--from-archive", folder, "--set", "durability.archive.folder=" + folder, "--set",
+                      "durability.archive.every=" + of.archive_every});
+  }
   if (of.data_bytes_max > 0)
     arguments.insert(arguments.end(), {"--set", fmt::format("data.memory_limit={}", of.data_bytes_max)});
   for (const auto& one : of.overrides) arguments.insert(arguments.end(), {"--set", as_argument(one)});
@@ -317,6 +323,10 @@ object control_job(const pods_wish& of) {
   if (!of.model_claim.empty()) {
     mounts.push_back(volume_at("model", model_folder, false));
     volumes.push_back(claimed("model", of.model_claim, false));
+  }
+  if (!of.archive_claim.empty()) {
+    mounts.push_back(volume_at("archive", archive_folder, false));
+    volumes.push_back(claimed("archive", of.archive_claim, false));
   }
   if (!of.journal_secret.empty()) {
     mounts.push_back(volume_at("journal", journal_folder, true));

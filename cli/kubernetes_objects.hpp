@@ -34,15 +34,17 @@ struct pods_wish {
   /// Of the control pod, for PS shards, copies and workers; null: as many. With 0 it has one, and
   /// takes none of them while another pod is there.
   std::optional<std::uint32_t> control_cpus{};
-  std::string memory{};             ///< likewise; as Kubernetes writes it, as are the next
-  std::string memory_max{};         ///< of a pod of a host that was out of it; "": no more than `memory`
-  std::string disk{};               ///< of each folder of the run
-  std::uint64_t data_bytes_max = 0; ///< that it may decode; 0: as the job says
-  std::string data_claim{};         ///< mounted where data_folder is, in the control pod; "": nothing is
-  std::string run_claim{};          ///< where the run folder is; "": it goes with the control pod
-  std::string model_claim{};        ///< where the trained model is put; "": nowhere but in the run folder
-  std::string secret{};             ///< one that is there, with the key; "": one is made, of `key`
-  security::secret_text key{};      ///< as a file of it
+  std::string memory{};               ///< likewise; as Kubernetes writes it, as are the next
+  std::string memory_max{};           ///< of a pod of a host that was out of it; "": no more than `memory`
+  std::string disk{};                 ///< of each folder of the run
+  std::uint64_t data_bytes_max = 0;   ///< that it may decode; 0: as the job says
+  std::string data_claim{};           ///< mounted where data_folder is, in the control pod; "": nothing is
+  std::string run_claim{};            ///< where the run folder is; "": it goes with the control pod
+  std::string archive_claim{};        ///< where archives of the run are; "": there are none
+  std::string archive_every{"10min"}; ///< as durability.archive.every
+  std::string model_claim{};          ///< where the trained model is put; "": nowhere but in the run folder
+  std::string secret{};               ///< one that is there, with the key; "": one is made, of `key`
+  security::secret_text key{};        ///< as a file of it
   std::optional<pods_journal> journal{}; ///< in an etcd; nothing: in the run folder
   bool has_standby = false;              ///< a second control pod, which waits; needs a journal in an etcd
   std::string journal_secret{};          ///< with what proves the control pod to that; "": nothing does
@@ -63,6 +65,7 @@ inline constexpr auto hosts_max_annotation = "dlrun/hosts-max";
 inline constexpr auto job_folder = "/etc/dlrun";
 inline constexpr auto data_folder = "/data";
 inline constexpr auto model_folder = "/model";
+inline constexpr auto archive_folder = "/archive";
 inline constexpr auto journal_folder = "/run/secrets/dlrun-journal";
 inline constexpr auto pod_program = "/usr/local/bin/dlrun";
 /// Volume of a pod that has its folder of the run.

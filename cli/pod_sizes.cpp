@@ -75,8 +75,9 @@ std::string memory_text(std::uint64_t bytes) { return text_of(bytes, memory_step
 std::string disk_text(std::uint64_t bytes) { return text_of(bytes, disk_step); }
 
 result<void> settle_sizes(const spec::JobSpec& job, pods_wish& wanted) {
-  const auto sizes = runtime::sizes_of(job, wanted.hosts_min);
+  auto sizes = runtime::sizes_of(job, wanted.hosts_min);
   if (!sizes) return tl::unexpected(sizes.error());
+  if (!wanted.archive_claim.empty()) sizes->archives = true;
   const auto pods = runtime::pods_at_least(wanted.hosts_min, wanted.control_cpus == 0U);
   const auto data = job::parse_bytes(job.data().memory_limit()).value_or(0);
   if (auto settled = settle_memory(*sizes, pods, data, wanted); !settled) return settled;

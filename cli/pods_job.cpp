@@ -83,6 +83,12 @@ result<void> check_job(const spec::JobSpec& job, const pods_wish& wanted) {
         fmt::format("train.precision: with \"{}\" workers need GPUs, and these pods ask for none: let "
                     "it be \"fp32\"",
                     job.train().precision()));
+  if (job.durability().has_archive())
+    return refuse("durability.archive: on pods its folder is in a claim: leave this out, and name that claim "
+                  "with --archive-claim");
+  if (!wanted.archive_claim.empty() && job.cluster().journal().has_etcd())
+    return refuse("cluster.journal: one in an etcd is not archived: leave --archive-claim out, or let the "
+                  "journal be in the run folder");
   if (const auto replicas = runtime::replicas_on(job, wanted.hosts_min); replicas > wanted.hosts_min)
     return refuse(
         fmt::format("durability.replicas: {0} stores of each PS shard are on as many hosts, and the job "

@@ -8,7 +8,9 @@
 #include "cli/pod_sizes.hpp"
 #include "cli/pods_job.hpp"
 #include "cli/yaml_text.hpp"
+#include "job/field_rules.hpp"
 #include "kubernetes/pod_starts.hpp"
+#include "proto/job_spec.pb.h"
 
 #include <algorithm>
 #include <array>
@@ -133,6 +135,15 @@ result<void> check_memory_max(const pods_wish& pods) {
                             pods.memory));
 }
 
+result<void> check_archives(const pods_wish& pods) {
+  if (!pods.archive_claim.empty() && pods.archive_claim == pods.run_claim)
+    return refuse("--archive-claim", pods.archive_claim,
+                  "an archive is for when the run is lost, so it needs another claim than --run-claim");
+  const auto& rule = job::rule_of(*spec::ArchiveSpec::descriptor()->FindFieldByName("every"));
+  if (job::text_allowed(rule, pods.archive_every)) return {};
+  return refuse("--archive-every", pods.archive_every, "expected a duration from 1s to 30d, as in 10min");
+}
+
 /// All of it, before anything is written.
 result<void> check(pods_options& options) {
   auto& pods = options.pods;
@@ -143,6 +154,7 @@ result<void> check(pods_options& options) {
   const std::array names{std::pair{"--data-claim", &pods.data_claim},
                          std::pair{"--run-claim", &pods.run_claim},
                          std::pair{"--model-claim", &pods.model_claim},
+                         std::pair{"--archive-claim", &pods.archive_claim},
                          std::pair{"--secret", &pods.secret},
                          std::pair{"--journal-secret", &pods.journal_secret},
                          std::pair{"--service-account", &pods.service_account},
@@ -151,12 +163,14 @@ result<void> check(pods_options& options) {
   for (const auto& [option, value] : names)
     if (fine) fine = check_name_of(option, *value);
   for (const auto& [option, claim] :
-       {std::pair{"--run-claim", &pods.run_claim}, std::pair{"--model-claim", &pods.model_claim}})
+       {std::pair{"--run-claim", &pods.run_claim}, std::pair{"--model-claim", &pods.model_claim},
+        std::pair{"--archive-claim", &pods.archive_claim}})
     if (fine && !claim->empty() && *claim == pods.data_claim)
       fine =
           refuse(option, *claim,
                  "the control pod mounts --data-claim to read only, so what it writes needs a claim of its "
                  "own: name another");
+  if (fine) fine = check_archives(pods);
   if (fine && !pods.queue.empty() && pods.run_claim.empty())
     fine =
         refuse("--queue", pods.queue,
@@ -196,12 +210,13 @@ void say_settled(const pods_wish& pods, bool has_memory, bool has_disk) {
 void say_lost(const pods_wish& pods) {
   if (!pods.run_claim.empty()) return;
   const bool has_model = !pods.model_claim.empty();
-  if (!pods.journal)
+  const bool goes_on = pods.journal || !pods.archive_claim.empty();
+  if (!goes_on)
     cli::warn(has_model
                   ? "without --run-claim the run goes when the control pod does, and another one begins"
                   : "without --run-claim the run folder, and the trained model in it, goes when the control "
                     "pod does");
-  if (pods.journal && !has_model)
+  if (goes_on && !has_model)
     cli::warn("the run goes on when the control pod is lost, but without --run-claim and --model-claim the "
               "trained model goes with the control pod when the job is complete");
   if (pods.journal && !pods.has_copies)
@@ -214,6 +229,13 @@ void add_claims(CLI::App& command, pods_wish& pods) {
                      "PersistentVolumeClaim with the data, which the control pod sees in /data");
   command.add_option("--run-claim", pods.run_claim,
                      "PersistentVolumeClaim for the run folder, which outlives the control pod");
+  auto* archive =
+      command.add_option("--archive-claim", pods.archive_claim,
+                         "PersistentVolumeClaim for archives of the run, for when all else is lost");
+  command
+      .add_option("--archive-every", pods.archive_every,
+                  "How often one is made, as in 30s, 10min (default: 10min)")
+      ->needs(archive);
   command.add_option("--model-claim", pods.model_claim,
                      "PersistentVolumeClaim into which the trained model is written, as NAME.safetensors");
 }

@@ -4,6 +4,7 @@
 #include "cli/detached_root.hpp"
 #include "cli/resumed_run.hpp"
 #include "cli/verbs.hpp"
+#include "runtime/archive_restoration.hpp"
 
 namespace dlrun::cli {
 namespace {
@@ -11,16 +12,33 @@ namespace {
 struct resume_verb_options {
   std::string directory;
   resume_options how;
+  std::string archives; ///< folder; "": none
   std::string hosts;
   std::string address;
   bool detach = false;
   bool json = false;
 };
 
+/// @returns bad_usage where there is no archive.
+result<void> restore(const resume_verb_options& options) {
+  const auto found = runtime::find_whole_archive(options.archives);
+  if (!found) return tl::unexpected(found.error());
+  if (!*found)
+    return fail(error_code::bad_usage,
+                fmt::format("--from-archive: there is no archive in '{}'", options.archives));
+  if (auto restored = runtime::restore_run(**found, options.directory); !restored) return restored;
+  say(stderr, "dlrun: {}\n", runtime::tell_restored(**found));
+  return {};
+}
+
 int resume(const resume_verb_options& options, const begun_hook& begun) {
   const auto hosts = runtime::plan_hosts_if_named(options.hosts, options.address);
   if (!hosts) return complain(hosts.error());
+  if (!options.archives.empty())
+    if (const auto restored = restore(options); !restored) return complain(restored.error());
   const auto resumed = runtime::prepare_resumption(options.directory, options.how, *hosts);
+  std::error_code ignored; // what was made of an archive is there to be made again
+  if (!resumed && !options.archives.empty()) std::filesystem::remove_all(options.directory, ignored);
   if (!resumed) return complain(resumed.error());
   if (!resumed->job) {
     say_completed(resumed->folder.path(), options.json);
@@ -54,6 +72,9 @@ void add_resume(CLI::App& app, verb& chosen) {
       ->add_option("--from", options->how.from,
                    "Go on from this step, or the newest before it that can be restored, not from the newest")
       ->check(decimal());
+  command->add_option("--from-archive", options->archives,
+                      "Everything was lost: make the run folder DIR, which must not be there, of the newest "
+                      "archive in this folder (durability.archive)");
   auto* hosts =
       command->add_option("--hosts", options->hosts,
                           "Use the hosts that this file lists, see docs/hosts.md (default: this host alone)");

@@ -57,6 +57,15 @@ void print_hosts(const nlohmann::ordered_json& all) {
           agent::no_copies_while_drained(host.value("name", "?")));
 }
 
+void print_archive(const nlohmann::ordered_json& archive) {
+  if (archive.value("step", nlohmann::ordered_json{}).is_number())
+    say(stdout, "archive: step {}, {:.0f} s old\n", archive["step"].get<std::uint64_t>(),
+        archive["age_s"].get<double>());
+  else
+    say(stdout, "archive: none yet\n");
+  if (archive.contains("failure")) say(stdout, "no archive is made: {}\n", archive.value("failure", "?"));
+}
+
 void print_table(const nlohmann::ordered_json& status) {
   print_progress(status);
   if (status.contains("workers")) {
@@ -66,6 +75,7 @@ void print_table(const nlohmann::ordered_json& status) {
         leaving > 0 ? fmt::format(", {} leaving", leaving) : "");
   }
   if (status.contains("hosts")) print_hosts(status["hosts"]);
+  if (status.contains("archive")) print_archive(status["archive"]);
   if (const auto held = status.find("held_up_by"); held != status.end())
     for (const auto& one : *held) say(stdout, "held up: {}\n", one.get<std::string>());
   for (const auto& line : tell_copies(status)) say(stdout, "{}\n", line);

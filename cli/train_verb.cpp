@@ -29,6 +29,7 @@ struct train_options {
   std::string hosts;
   std::string address;
   std::string kubernetes_job;
+  std::string archives;   ///< folder; "": none
   std::string model_file; ///< to be written; "": none
   bool or_resume = false;
   bool detach = false;
@@ -113,6 +114,11 @@ verb_end begin_or_go_on(const train_options& options, const std::optional<runtim
                         const display_choice& how) {
   const auto asked = job::read_spec(options.file, options.overrides);
   if (!asked) return ended_by(asked.error());
+  if (!options.archives.empty()) {
+    const auto restored = runtime::begin_from_archive(*asked, options.run_dir, options.archives);
+    if (!restored) return ended_by(restored.error());
+    if (*restored) say(stderr, "dlrun: {}\n", **restored);
+  }
   auto found = runtime::find_begun_run(*asked, options.run_dir, hosts.has_value());
   if (found && !*found) {
     const auto is_elsewhere = [&] { return hosts && runtime::has_begun_in_etcd(*asked).value_or(false); };
@@ -173,6 +179,17 @@ int train_where_wanted(const train_options& options) {
                                         : train_on_pods(options);
 }
 
+/// `options` outlives the command.
+void add_or_resume(CLI::App& command, train_options& options) {
+  auto* or_resume = command.add_flag(
+      "--or-resume", options.or_resume,
+      "Go on with the run in its folder where there is one, for what starts it again and again");
+  command
+      .add_option("--from-archive", options.archives,
+                  "Where there is no run in its folder, go on from the newest archive in this one, if any")
+      ->needs(or_resume);
+}
+
 } // namespace
 
 void add_train(CLI::App& app, verb& chosen) {
@@ -190,9 +207,7 @@ void add_train(CLI::App& app, verb& chosen) {
       command->add_option("--hosts", options->hosts,
                           "Use the hosts that this file lists, see docs/hosts.md (default: this host alone)");
   add_address(*command, options->address)->needs(hosts);
-  command->add_flag(
-      "--or-resume", options->or_resume,
-      "Go on with the run in its folder where there is one, for what starts it again and again");
+  add_or_resume(*command, *options);
   command
       ->add_option("--export", options->model_file,
                    "When the job is complete, write the model to this file, as 'dlrun export' does")

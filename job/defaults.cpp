@@ -141,6 +141,10 @@ void make_paths_absolute(spec::JobSpec& spec, const std::filesystem::path& base_
   const auto base = base_dir.empty() ? base_dir : std::filesystem::absolute(base_dir);
   if (!spec.train().init_from().empty())
     spec.mutable_train()->set_init_from((base / spec.train().init_from()).lexically_normal().string());
+  if (spec.durability().has_archive() && !spec.durability().archive().folder().empty()) {
+    auto& archive = *spec.mutable_durability()->mutable_archive();
+    archive.set_folder((base / archive.folder()).lexically_normal().string());
+  }
   if (!spec.has_data()) return;
   if (spec.data().has_train()) make_absolute(*spec.mutable_data()->mutable_train(), base);
   if (spec.data().has_validation()) make_absolute(*spec.mutable_data()->mutable_validation(), base);

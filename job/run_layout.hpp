@@ -4,8 +4,10 @@
 namespace dlrun::run_layout {
 
 inline constexpr auto record = "run.record"; ///< what the run is trained with
-inline constexpr auto spec = "spec.yaml";    ///< for people; spec.1.yaml is revision 1, and so on
-inline constexpr auto lock = "run.lock";     ///< held by the root, shared by readers
+inline constexpr auto restoring =
+    "run.record.restoring";               ///< there until the record is, of a run from an archive
+inline constexpr auto spec = "spec.yaml"; ///< for people; spec.1.yaml is revision 1, and so on
+inline constexpr auto lock = "run.lock";  ///< held by the root, shared by readers
 inline constexpr auto events = "events.jsonl";
 inline constexpr auto report = "report.json";
 inline constexpr auto secrets = "root.secrets";   ///< of a root that starts again

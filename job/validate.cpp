@@ -301,6 +301,19 @@ void check_replicas(const spec::JobSpec& spec, const source_map& sources, proble
                  "strict, or this out");
 }
 
+/// What is archived are snapshots, and a journal that only the root's host has.
+void check_archive(const spec::JobSpec& spec, const source_map& sources, problem_list& problems) {
+  const std::string path = "durability.archive";
+  if (!spec.durability().has_archive() || problems.reported(path)) return;
+  if (durability_log_of(spec) == durability_log::off)
+    problems.add(sources.find(path), path,
+                 "with durability.log: off nothing is kept that could be archived: write another "
+                 "durability.log, or leave this out");
+  if (spec.cluster().journal().has_etcd())
+    problems.add(sources.find(path), path,
+                 "a journal in an etcd is not archived: write cluster.journal: folder, or leave this out");
+}
+
 /// Rules between keys. The words of `spec` are those of their keys.
 void check_together(const spec::JobSpec& spec, const source_map& sources, problem_list& problems) {
   check_layers(spec.model(), sources, problems);
@@ -313,6 +326,7 @@ void check_together(const spec::JobSpec& spec, const source_map& sources, proble
   check_evaluation(spec, sources, problems);
   check_journal(spec, sources, problems);
   check_replicas(spec, sources, problems);
+  check_archive(spec, sources, problems);
   check_worker_bounds(spec, sources, problems);
   check_gpus(spec, sources, problems);
   check_precision(spec, sources, problems);

@@ -154,6 +154,12 @@ void run_metrics::collect_progress(families& all) const {
   all.push_back(gauge_family("dlrun_durable_step",
                              "Newest version that every PS shard has on disk; 0 where nothing is kept.",
                              static_cast<double>(now_.durable_step)));
+  if (now_.archive && now_.archive->made_at_us != 0) {
+    all.push_back(gauge_family("dlrun_archive_step", "Version of the newest archive.",
+                               static_cast<double>(now_.archive->step)));
+    all.push_back(gauge_family("dlrun_archive_age_seconds", "Since the newest archive was made.",
+                               agent::age_s(*now_.archive)));
+  }
   all.push_back(
       family("dlrun_samples_total",
              "Records of the steps applied so far over the whole run; what is done again counts once.",

@@ -57,6 +57,7 @@ private:
         [this](const protocol::start_over& which) { hand_on(which); },
         [this](const protocol::workers_wanted& word) { hand_on(word); },
         [this](const protocol::scale_request& request) { return self_->delegate(agent_, request); },
+        [this](const protocol::journal_part_wanted& wanted) { return self_->delegate(agent_, wanted); },
         [this](const protocol::job_event& event) { hand_on(event); },
         [this](const protocol::stall& what) { hand_on(what); },
         [this](const protocol::job_ended& ended) { hand_on(ended); },

@@ -3,6 +3,7 @@
 #include "base/shell_word.hpp"
 #include "job/choices.hpp"
 #include "job/run_layout.hpp"
+#include "runtime/archive_restoration.hpp"
 #include "runtime/changed_spec.hpp"
 #include "runtime/root_home.hpp"
 #include "runtime/run_record.hpp"
@@ -82,6 +83,20 @@ result<std::optional<begun_run>> find_in_etcd(const spec::JobSpec& asked, const 
 }
 
 } // namespace
+
+result<std::optional<std::string>> begin_from_archive(const spec::JobSpec& asked, const std::string& wanted,
+                                                      const std::filesystem::path& archives) {
+  if (auto keeps = check_keeps_something(asked); !keeps) return tl::unexpected(keeps.error());
+  const auto place = place_for_run(wanted, asked);
+  if (!holds_at_most_a_beginning(place)) return std::nullopt;
+  const auto found = find_whole_archive(archives);
+  if (!found) return tl::unexpected(found.error());
+  if (!*found) return std::nullopt;
+  const auto changes = take_changes((*found)->record.record(), asked, (*found)->place.path.string());
+  if (!changes) return tl::unexpected(changes.error());
+  if (auto restored = restore_run(**found, place); !restored) return tl::unexpected(restored.error());
+  return tell_restored(**found);
+}
 
 std::optional<bool> has_begun_in_etcd(const spec::JobSpec& asked) {
   const auto& journal = asked.cluster().journal();

@@ -32,6 +32,12 @@ struct begun_run {
 result<std::optional<begun_run>> find_begun_run(const spec::JobSpec& asked, const std::string& wanted,
                                                 bool has_hosts);
 
+/// R45. Where the folder has no run, makes it of the newest whole archive in `archives`, if that is
+/// of the job that is asked for. @returns what people are told of that; nothing when there is a
+/// run, or no archive; errors as find_begun_run() and find_whole_archive().
+result<std::optional<std::string>> begin_from_archive(const spec::JobSpec& asked, const std::string& wanted,
+                                                      const std::filesystem::path& archives);
+
 /// Where find_begun_run() found none, or failed: whether the etcd has a run of this job by now
 /// (R40). Nothing: nobody can tell.
 std::optional<bool> has_begun_in_etcd(const spec::JobSpec& asked);

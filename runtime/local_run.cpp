@@ -2,6 +2,7 @@
 
 #include "actors/agent/agent.hpp"
 #include "actors/agent/control_socket.hpp"
+#include "actors/agent/snapshot_pins.hpp"
 #include "actors/common/actor_config.hpp"
 #include "actors/common/ask.hpp"
 #include "actors/common/clock.hpp"
@@ -11,11 +12,14 @@
 #include "engine/fingerprint.hpp"
 #include "job/choices.hpp"
 #include "job/exit_code.hpp"
+#include "job/quantity.hpp"
 #include "job/run_layout.hpp"
 #include "observability/run_publisher.hpp"
+#include "runtime/archiver.hpp"
 #include "runtime/before_begin.hpp"
 #include "runtime/folder_watch.hpp"
 #include "runtime/launcher_choice.hpp"
+#include "runtime/live_archive_source.hpp"
 #include "runtime/missing_stores.hpp"
 #include "runtime/room_wait.hpp"
 #include "runtime/run_control.hpp"
@@ -261,13 +265,14 @@ std::string why_lost(const own_hold& hold, run_observer& observer) {
 /// Follows the run until it has ended. @returns how.
 protocol::job_ended watch(const launcher_choice& chosen, agent::run_board& board, run_observer& observer,
                           observability::run_publisher& publisher, const protocol::agent_actor& agent,
-                          const own_hold& hold) {
+                          const own_hold& hold, const archiver* archives) {
   bool stopping = false;
   bool is_lost = false;
   for (;;) {
     std::vector<protocol::job_event> events;
     const auto ended = board.wait(observer_period, events);
     for (const auto& event : events) observer.event(event);
+    if (archives != nullptr) board.set_archive(archives->view());
     publisher.update(board.snapshot(), events, common::now());
     if (ended) return *ended;
     observer.update(board.snapshot(), common::now());
@@ -360,6 +365,7 @@ struct own_sight {
   const common::job_context& job;
   agent::run_board& board;
   spdlog::logger& log;
+  std::unique_ptr<const archiver> archives{}; ///< null where there are none
 };
 
 /// Until it has ended. @returns what came of it
@@ -367,7 +373,7 @@ ended_run follow(const launcher_choice& chosen, const protocol::agent_actor& age
                  const local_run_options& options, const own_sight& seen, run_observer& observer,
                  observability::run_publisher& publisher) {
   const own_hold hold{folder_watch{options.run_dir}, options.home};
-  const auto ended = watch(chosen, seen.board, observer, publisher, agent, hold);
+  const auto ended = watch(chosen, seen.board, observer, publisher, agent, hold, seen.archives.get());
   const auto path = options.run_dir / run_layout::report;
   auto made = conclude(chosen, agent, options, ended, hold.folder.lost(),
                        [&] { return final_report(seen.job, ended, seen.board.snapshot(), path, seen.log); });
@@ -377,6 +383,34 @@ ended_run follow(const launcher_choice& chosen, const protocol::agent_actor& age
   if (made.lacking.empty() && made.lost.empty())
     observer.summary(made.report, is_written ? path.string() : "");
   return made;
+}
+
+void begin(const local_run_options& options, const protocol::agent_actor& agent) {
+  if (!options.is_new && !options.gathers) tell_resumed(options.hosts, agent);
+  caf::anon_send(agent, protocol::tick{});
+}
+
+/// Null where the job has none, or was complete before.
+std::unique_ptr<archiver> begin_archives(caf::actor_system& system, const common::job_context& job,
+                                         const protocol::agent_actor& agent,
+                                         const std::shared_ptr<agent::routed_launcher>& hosts,
+                                         const std::shared_ptr<agent::run_board>& board,
+                                         const local_run_options& options) {
+  agent::drop_kept_snapshots(job.run_dir);
+  if (!job.spec.durability().has_archive() || options.gathers) return nullptr;
+  const auto& wanted = job.spec.durability().archive();
+  const auto every = job::parse_duration(wanted.every());
+  DLRUN_CHECK(every.has_value(), "durability.archive.every is no duration");
+  return std::make_unique<archiver>(
+      archiver_options{
+          .run_dir = job.run_dir,
+          .folder = wanted.folder(),
+          .every = std::chrono::duration<double>{*every},
+          .ps_shards = job.ps_shards(),
+          .evaluated = job.evaluations(),
+          .tell = [agent](protocol::job_event event) { caf::anon_send(agent, std::move(event)); },
+          .step = [board] { return board->snapshot().step; }},
+      std::make_unique<live_archive_source>(system, agent, hosts, job.run_dir, job.ps_shards()));
 }
 
 result<ended_run> run_roles(const prepared_job& prepared, const local_run_options& options,
@@ -419,9 +453,9 @@ result<ended_run> run_roles(const prepared_job& prepared, const local_run_option
                           observer, how);
   if (!control) return give_up(*chosen, agent, control.error());
   auto publisher = make_publisher(**job, prepared.metrics, agent, options.gathers.has_value());
-  if (!options.is_new && !options.gathers) tell_resumed(options.hosts, agent);
-  caf::anon_send(agent, protocol::tick{});
-  auto made = follow(*chosen, agent, options, {**job, *board, *log}, observer, publisher);
+  begin(options, agent);
+  const own_sight seen{**job, *board, *log, begin_archives(system, **job, agent, hosts, board, options)};
+  auto made = follow(*chosen, agent, options, seen, observer, publisher);
   control->reset(); // only now is the run over for 'dlrun status'
   return made;
 }

@@ -1,10 +1,17 @@
 #include "runtime/new_run.hpp"
 
 #include "job/choices.hpp"
+#include "runtime/archive_folder.hpp"
 #include "runtime/journal_choice.hpp"
 #include "runtime/launcher_choice.hpp"
 #include "runtime/role_entry.hpp"
+#include "runtime/run_files.hpp"
 #include "runtime/run_record.hpp"
+
+#include <cerrno>
+#include <cstring>
+#include <fmt/format.h>
+#include <unistd.h>
 
 namespace dlrun::runtime {
 
@@ -24,6 +31,30 @@ result<microbatch_trial> try_one(const prepared_job& job, const beginning& how) 
   auto program = program_of_roles(how.role_program);
   if (!program) return tl::unexpected(program.error());
   return try_microbatch(what, {.program = std::move(*program), .is_interrupted = how.is_interrupted});
+}
+
+/// A new run has no archives yet; and one in its folder would be lost with it.
+result<void> check_archive_folder(const spec::JobSpec& spec, const std::string& wanted_folder) {
+  if (!spec.durability().has_archive()) return {};
+  const std::filesystem::path folder{spec.durability().archive().folder()};
+  const auto place = place_for_run(wanted_folder, spec);
+  const auto refuse = [&](const std::string& why) {
+    return fail(error_code::bad_usage,
+                fmt::format("durability.archive.folder: '{}' {}", folder.string(), why));
+  };
+  if (folder == place || !place_within(place, folder).empty())
+    return refuse("is in the run folder, with which it would be lost: name another folder");
+  std::error_code why;
+  std::filesystem::create_directories(folder, why);
+  if (::access(folder.c_str(), W_OK | X_OK) != 0)
+    return refuse(fmt::format("cannot be written to: {}; name another folder", std::strerror(errno)));
+  const auto all = list_archives(folder);
+  if (!all) return tl::unexpected(all.error());
+  if (all->empty()) return {};
+  return refuse(
+      fmt::format("has archives of another run, the newest '{}': name another folder, or go on from "
+                  "it with 'dlrun resume DIR --from-archive'",
+                  all->front().path.filename().string()));
 }
 
 /// What goes into the folder before anything is started.
@@ -49,6 +80,7 @@ result<void> fill(new_run& run, prepared_job& job, const beginning& how) {
 } // namespace
 
 result<new_run> begin_run(prepared_job& job, const std::string& wanted_folder, const beginning& how) {
+  if (auto free = check_archive_folder(job.spec, wanted_folder); !free) return tl::unexpected(free.error());
   if (auto opened = open_metrics_port(job); !opened) return tl::unexpected(opened.error());
   if (auto settled = settle_journal(job.spec); !settled) return tl::unexpected(settled.error());
   auto device = settle_device(job);

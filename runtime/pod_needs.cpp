@@ -41,6 +41,8 @@ constexpr std::uint64_t spare_copies = 8;
 
 /// Of a store: the newest two snapshots that all have, and one that is written.
 constexpr std::uint64_t snapshots_kept = 3;
+/// While they are archived: the newest, two that wait for their evaluation, and the best.
+constexpr std::uint64_t snapshots_archived = 4;
 /// As fast as a log is verified and applied again at most: the log is cut when that takes half of
 /// durability.max_recovery, or is a minute old, whichever comes first.
 constexpr double replay_bytes_per_s = 2e9, log_bytes_per_s = 0.5e9;
@@ -173,15 +175,20 @@ std::uint64_t log_bytes(const job_sizes& job) {
 /// The run folder of the control pod gets the stores of all PS shards when the job is complete.
 std::vector<pod_need> disk_rows(const job_sizes& job) {
   const auto stores = static_cast<std::uint64_t>(job.shards.size());
+  const auto snapshot = job.parameters * (1 + job.state_planes);
   std::vector<pod_need> rows{{fmt::format("{} snapshots of parameters and optimizer state", snapshots_kept),
-                              snapshots_kept * job.parameters * (1 + job.state_planes)},
+                              snapshots_kept * snapshot},
                              {fmt::format("databases of {} stores", stores), stores * database_bytes},
                              {"logs of roles, journal, report", folder_bytes}};
+  const pod_need archived{"snapshots that are being archived",
+                          (job.evaluates ? snapshots_archived : 1) * snapshot};
+  if (job.archives) rows.push_back(archived);
   if (!job.logs_steps) return rows;
   rows.insert(rows.begin() + 1, {fmt::format("logs of steps of {} stores", stores), stores * log_bytes(job)});
   if (!job.disk_quota) return rows;
-  const std::vector<pod_need> bound{{"durability.disk_quota", *job.disk_quota},
-                                    {"logs of roles, report", folder_bytes}};
+  std::vector<pod_need> bound{{"durability.disk_quota", *job.disk_quota},
+                              {"logs of roles, report", folder_bytes}};
+  if (job.archives) bound.push_back(archived); // beyond the quota
   return sum_of(bound) < sum_of(rows) ? bound : rows;
 }
 
@@ -209,6 +216,7 @@ result<job_sizes> sizes_of(const spec::JobSpec& spec, std::size_t hosts) {
                   .copies_tensors = job::tensor_channel_of(spec) == job::tensor_channel::tcp,
                   .logs_steps = log != job::durability_log::snapshots,
                   .retains = log != job::durability_log::every_step,
+                  .archives = spec.durability().has_archive(),
                   .evaluates = spec.data().has_validation(),
                   .max_recovery_s = job::parse_duration(spec.durability().max_recovery()).value_or(0.5),
                   .disk_quota = {}};

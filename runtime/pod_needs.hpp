@@ -25,6 +25,7 @@ struct job_sizes {
   bool copies_tensors = false;               ///< also within a pod: cluster.tensor_channel is tcp
   bool logs_steps = true;                    ///< it does, or may: durability.log is auto or every_step
   bool retains = true;                       ///< versions are, or may be, in memory that outlives a PS shard
+  bool archives = false;                     ///< snapshots are kept while they are archived
   bool evaluates = false;                    ///< there is validation data
   double max_recovery_s = 0.5;               ///< durability.max_recovery
   std::optional<std::uint64_t> disk_quota{}; ///< durability.disk_quota

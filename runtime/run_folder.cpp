@@ -107,6 +107,9 @@ bool holds_run(const std::filesystem::path& folder, std::error_code& why) {
 bool is_of_beginning(const std::filesystem::directory_entry& entry) {
   const auto name = entry.path().filename().string();
   std::error_code why;
+  // What an archive becomes is part of a run only when its record is there.
+  const bool is_restored = name == run_layout::journal || name.starts_with(run_layout::store_prefix);
+  if (is_restored) return std::filesystem::exists(entry.path().parent_path() / run_layout::restoring, why);
   if (name == run_layout::logs)
     return entry.is_directory(why) && std::filesystem::is_empty(entry.path(), why);
   return name == run_layout::lock || name == run_layout::write_rate || name == run_layout::spec ||
@@ -118,7 +121,9 @@ bool is_of_beginning(const std::filesystem::directory_entry& entry) {
 result<void> remove_beginning(const std::filesystem::path& folder) {
   std::error_code why;
   for (std::filesystem::directory_iterator at{folder, why}; !why && at != end(at); at.increment(why))
-    if (at->path().filename() != run_layout::lock) std::filesystem::remove(at->path(), why);
+    if (at->path().filename() != run_layout::lock && at->path().filename() != run_layout::restoring)
+      std::filesystem::remove_all(at->path(), why);
+  if (!why) std::filesystem::remove(folder / run_layout::restoring, why); // last: it says what the rest is
   if (!why) std::filesystem::create_directories(folder / run_layout::logs, why);
   if (!why) return {};
   return fail(error_code::bad_usage, fmt::format("cannot remove what was begun in the run folder '{}': {}",

@@ -18,6 +18,7 @@ namespace dlrun::agent {
 namespace {
 
 constexpr auto tick_period = std::chrono::milliseconds(100);
+constexpr auto journal_deadline = std::chrono::seconds(5);
 
 bool state_is_durable(const agent_arguments& arguments) {
   return job::durability_log_of(arguments.job->spec) != job::durability_log::off;
@@ -122,6 +123,7 @@ agent_state::behavior agent_state::make_behavior() {
       [this](const protocol::start_over& which) { carry_out(core_.on_start_over(which)); },
       [this](const protocol::workers_wanted& word) { on_workers_wanted(word); },
       [this](const protocol::scale_request& request) { return on_scale_request(request); },
+      [this](const protocol::journal_part_wanted& wanted) { return on_journal_part_wanted(wanted); },
       [this](const protocol::job_event& event) { add_event(event); },
       [this](const protocol::stall& what) { on_stall(what); },
       [this](const protocol::job_ended& ended) {
@@ -177,6 +179,21 @@ caf::result<protocol::scale_reply> agent_state::on_scale_request(const protocol:
   auto promise = self_->make_response_promise<protocol::scale_reply>();
   scaling_[*number] = promise;
   carry_out(actions);
+  return promise;
+}
+
+/// Nobody but the coordinator knows what of it is durable.
+caf::result<protocol::journal_part>
+agent_state::on_journal_part_wanted(const protocol::journal_part_wanted& wanted) {
+  if (!coordinator_) return protocol::journal_part{"there is no coordinator", 0, 0, {}};
+  auto promise = self_->make_response_promise<protocol::journal_part>();
+  common::ask(
+      self_, coordinator_, journal_deadline, wanted,
+      [promise](const protocol::journal_part& part) mutable { promise.deliver(part); },
+      [promise](const caf::error& why) mutable {
+        promise.deliver(
+            protocol::journal_part{"the coordinator does not answer: " + to_string(why), 0, 0, {}});
+      });
   return promise;
 }
 

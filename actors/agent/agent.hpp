@@ -63,6 +63,7 @@ private:
                                             const protocol::coordinator_actor& coordinator);
   void on_grant(const protocol::grant& grant);
   caf::result<protocol::scale_reply> on_scale_request(const protocol::scale_request& request);
+  caf::result<protocol::journal_part> on_journal_part_wanted(const protocol::journal_part_wanted& wanted);
   void on_workers_wanted(const protocol::workers_wanted& word);
   protocol::coordinator_location on_heartbeat(const protocol::heartbeat& beat);
   void clear_ways();

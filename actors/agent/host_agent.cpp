@@ -2,6 +2,7 @@
 
 #include "actors/agent/log_files.hpp"
 #include "actors/agent/posted_events.hpp"
+#include "actors/agent/snapshot_pins.hpp"
 #include "actors/agent/store_files.hpp"
 #include "actors/common/ask.hpp"
 #include "actors/common/history_conversion.hpp"
@@ -15,13 +16,14 @@ namespace {
 constexpr auto host_tick_period = std::chrono::milliseconds(100);
 constexpr auto join_deadline = std::chrono::seconds(2);
 /// Of logs, at a time: more than the agent of the job asks for at its end.
-constexpr std::size_t log_reads_max = 64;
+constexpr std::size_t reads_max = 64;
 
 } // namespace
 
 host_agent_state::behavior host_agent_state::start(pointer self, host_agent_arguments arguments) {
   self->state.role.reset(new host_agent_state(self, std::move(arguments)));
   auto* role = self->state.role.get();
+  drop_kept_snapshots(role->arguments_.folder);
   self->set_down_handler([role](const caf::down_msg& down) { role->lose_link(to_string(down.reason)); });
   if (const auto begun = role->begin_beats(); !begun) {
     role->carry_out(leave{begun.error().message});
@@ -48,6 +50,8 @@ host_agent_state::behavior host_agent_state::make_behavior() {
       [this](const protocol::store_part_wanted& wanted) { return on_part_wanted(wanted); },
       [this](const protocol::log_listing_wanted&) { return on_log_listing_wanted(); },
       [this](const protocol::log_part_wanted& wanted) { return on_log_part_wanted(wanted); },
+      [this](const protocol::snapshots_wanted& wanted) { return on_snapshots_wanted(wanted); },
+      [this](const protocol::snapshot_part_wanted& wanted) { return on_snapshot_part_wanted(wanted); },
       [this](const protocol::dismissal& dismissal) { carry_out(core_.on_dismissal(dismissal)); },
       [this](const protocol::tick&) { on_tick(); },
       [](const protocol::continuation& task) { common::run(task); },
@@ -143,18 +147,18 @@ protocol::store_part host_agent_state::on_part_wanted(const protocol::store_part
   return {{}, std::move(*bytes)};
 }
 
-// ---- logs of roles here, also while the job runs: the disk may be slow, and beats go on
+// ---- logs and snapshots of roles here, while the job runs: the disk may be slow, and beats go on
 
 template <class Answer>
-caf::result<Answer> host_agent_state::read_logs(std::function<Answer()> read) {
-  if (log_reads_ == log_reads_max) return Answer{"it is asked for too many logs at a time", {}};
-  ++log_reads_;
+caf::result<Answer> host_agent_state::read_files(std::function<Answer()> read) {
+  if (reads_ == reads_max) return Answer{"it is asked for too many files at a time", {}};
+  ++reads_;
   auto promise = self_->make_response_promise<Answer>();
-  log_reader_.run(
+  reader_.run(
       [this, read = std::move(read), promise, post = common::poster<protocol::host_agent_actor>{self_}] {
         auto answer = std::make_shared<Answer>(read());
         post([this, promise, answer]() mutable {
-          --log_reads_;
+          --reads_;
           promise.deliver(std::move(*answer));
         });
       });
@@ -162,16 +166,36 @@ caf::result<Answer> host_agent_state::read_logs(std::function<Answer()> read) {
 }
 
 caf::result<protocol::log_listing> host_agent_state::on_log_listing_wanted() {
-  return read_logs<protocol::log_listing>([folder = arguments_.folder]() -> protocol::log_listing {
+  return read_files<protocol::log_listing>([folder = arguments_.folder]() -> protocol::log_listing {
     auto logs = list_logs(folder);
     if (!logs) return {logs.error().message, {}};
     return {{}, std::move(*logs)};
   });
 }
 
+caf::result<protocol::store_listing>
+host_agent_state::on_snapshots_wanted(const protocol::snapshots_wanted& wanted) {
+  return read_files<protocol::store_listing>(
+      [folder = arguments_.folder, wanted]() -> protocol::store_listing {
+        auto files = keep_snapshots(common::store_directory(folder, wanted.shard), wanted.kept);
+        if (!files) return {files.error().message, {}};
+        return {{}, std::move(*files)};
+      });
+}
+
+caf::result<protocol::store_part>
+host_agent_state::on_snapshot_part_wanted(const protocol::snapshot_part_wanted& wanted) {
+  return read_files<protocol::store_part>([folder = arguments_.folder, wanted]() -> protocol::store_part {
+    auto bytes = read_kept_snapshot(common::store_directory(folder, wanted.shard), wanted.file, wanted.offset,
+                                    wanted.size);
+    if (!bytes) return {bytes.error().message, {}};
+    return {{}, std::move(*bytes)};
+  });
+}
+
 caf::result<protocol::log_part>
 host_agent_state::on_log_part_wanted(const protocol::log_part_wanted& wanted) {
-  return read_logs<protocol::log_part>([folder = arguments_.folder, wanted]() -> protocol::log_part {
+  return read_files<protocol::log_part>([folder = arguments_.folder, wanted]() -> protocol::log_part {
     auto bytes = read_log_part(folder, wanted);
     if (!bytes) return {bytes.error().message, {}};
     return {{}, std::move(*bytes)};

@@ -71,8 +71,10 @@ private:
   protocol::store_part on_part_wanted(const protocol::store_part_wanted& wanted) const;
   caf::result<protocol::log_listing> on_log_listing_wanted();
   caf::result<protocol::log_part> on_log_part_wanted(const protocol::log_part_wanted& wanted);
+  caf::result<protocol::store_listing> on_snapshots_wanted(const protocol::snapshots_wanted& wanted);
+  caf::result<protocol::store_part> on_snapshot_part_wanted(const protocol::snapshot_part_wanted& wanted);
   template <class Answer>
-  caf::result<Answer> read_logs(std::function<Answer()> read);
+  caf::result<Answer> read_files(std::function<Answer()> read);
   result<void> begin_beats();
   void on_sighting(const sighting& seen);
   void look_where(const std::string& at);
@@ -92,8 +94,8 @@ private:
   protocol::agent_actor agent_{}; ///< null while it is not found
   bool dialling_ = false;         ///< or joining
   std::uint64_t dials_ = 0;       ///< an earlier one counts no more
-  std::size_t log_reads_ = 0;     ///< that have not been answered
-  common::task_thread log_reader_{"dlrun-logs"};
+  std::size_t reads_ = 0;         ///< that have not been answered
+  common::task_thread reader_{"dlrun-logs"};
 };
 
 } // namespace dlrun::agent

@@ -2,6 +2,8 @@
 
 #include "actors/protocol/bit_patterns.hpp"
 
+#include <algorithm>
+#include <chrono>
 #include <fmt/format.h>
 #include <limits>
 #include <nlohmann/json.hpp>
@@ -97,6 +99,24 @@ training_progress progress_of(const protocol::training_metrics& sums, const engi
           .metrics = metrics.values(protocol::from_bits(sums.sum_bits))};
 }
 
+double age_s(const archive_view& archive) {
+  if (archive.made_at_us == 0) return 0;
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  const auto age = now - std::chrono::microseconds(archive.made_at_us);
+  return std::max(0.0, std::chrono::duration<double>(age).count());
+}
+
+namespace {
+
+nlohmann::ordered_json to_json(const archive_view& archive) {
+  nlohmann::ordered_json out{{"step", nullptr}, {"age_s", nullptr}};
+  if (archive.made_at_us != 0) out = {{"step", archive.step}, {"age_s", age_s(archive)}};
+  if (!archive.failure.empty()) out["failure"] = archive.failure;
+  return out;
+}
+
+} // namespace
+
 std::string to_json(const run_snapshot& snapshot) {
   auto roles = nlohmann::ordered_json::array();
   for (const auto& role : snapshot.roles) roles.push_back(to_json(role));
@@ -124,6 +144,7 @@ std::string to_json(const run_snapshot& snapshot) {
   }
   for (const auto& one : snapshot.avoided_gpus)
     out["avoided_gpus"].push_back({{"gpu", one.gpu}, {"host", one.host}, {"reason", one.reason}});
+  if (snapshot.archive) out["archive"] = to_json(*snapshot.archive);
   if (!snapshot.held_up_by.empty()) out["held_up_by"] = snapshot.held_up_by;
   return out.dump();
 }
@@ -166,9 +187,16 @@ void run_board::finish(protocol::job_ended ended) {
   changed_.notify_all();
 }
 
+void run_board::set_archive(archive_view archive) {
+  const std::scoped_lock lock{mutex_};
+  archive_ = std::move(archive);
+}
+
 run_snapshot run_board::snapshot() const {
   const std::scoped_lock lock{mutex_};
-  return snapshot_;
+  auto now = snapshot_;
+  now.archive = archive_;
+  return now;
 }
 
 std::optional<protocol::job_ended> run_board::wait(std::chrono::milliseconds patience,

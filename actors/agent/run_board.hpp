@@ -40,6 +40,17 @@ struct host_view {
   std::string loses{};
 };
 
+/// What of a run is archived.
+struct archive_view {
+  std::uint64_t step = 0;      ///< of the newest archive
+  std::int64_t made_at_us = 0; ///< since 1970; 0: there is none
+  std::string failure{};       ///< why the next one is not made, for people; "" where nothing failed
+
+  bool operator==(const archive_view&) const = default;
+};
+/// How old the newest one is. 0 where there is none.
+double age_s(const archive_view& archive);
+
 /// State of a run at one moment.
 struct run_snapshot {
   std::string job;
@@ -55,6 +66,7 @@ struct run_snapshot {
   std::vector<host_view> hosts{}; ///< of a job that may have several
   std::vector<avoided_gpu> avoided_gpus{};
   std::vector<std::string> held_up_by{}; ///< what holds hosts up, for people
+  std::optional<archive_view> archive{}; ///< of a run that has an archive
   std::uint64_t started_us = 0;          ///< when the root began, by its host's CLOCK_MONOTONIC
 };
 
@@ -66,8 +78,9 @@ struct run_snapshot {
 /// a keeper whose PS shard has heard of it, copy: behind, and once it was measured bytes_per_step,
 /// bytes_per_second, step_ms, busy, waited, slow); of a job that may have several hosts, hosts
 /// (name, state; of one that is drained waits_for and needs_a_host too, and without_copies where
-/// that is true; loses where something is lost with it); avoided_gpus (gpu, host, reason) and
-/// held_up_by (texts), where there are some.
+/// that is true; loses where something is lost with it); of a run that has an archive, archive
+/// (step and age_s, null before the first one; failure where there is one); avoided_gpus (gpu,
+/// host, reason) and held_up_by (texts), where there are some.
 std::string to_json(const run_snapshot& snapshot);
 /// That of a PS shard: host, identity, versions ([first, last] of each run), floor.
 nlohmann::ordered_json store_to_json(const protocol::store_standing& store,
@@ -82,6 +95,8 @@ public:
   void show(run_snapshot snapshot);
   void add_event(protocol::job_event event);
   void finish(protocol::job_ended ended);
+  /// Of each snapshot from now on.
+  void set_archive(archive_view archive);
 
   run_snapshot snapshot() const;
   /// Waits until the run has finished or `patience` is over; then the events since the last call.
@@ -93,6 +108,7 @@ private:
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   run_snapshot snapshot_;
+  std::optional<archive_view> archive_;
   std::vector<protocol::job_event> events_;
   std::optional<protocol::job_ended> ended_;
 };

@@ -4,6 +4,7 @@
 #include "actors/common/clock.hpp"
 #include "actors/common/connect.hpp"
 #include "actors/coordinator/coordinator_journal.hpp"
+#include "actors/coordinator/journal_copy.hpp"
 
 #include <optional>
 #include <random>
@@ -108,6 +109,10 @@ coordinator_state::behavior coordinator_state::make_behavior() {
       [this](const protocol::timeline_started& what) { on_timeline_started(what); },
       [this](const protocol::divergence& what) { on_divergence(what); },
       [this](const protocol::stall& what) { self_->send(context_.agent, what); },
+      [this](const protocol::journal_part_wanted& wanted) {
+        return disk_.journal() ? part_of_journal(disk_.journal()->entries(), wanted.offset)
+                               : protocol::journal_part{"there is no journal yet", 0, 0, {}};
+      },
       [this](const protocol::tick&) { on_tick(); },
       [](const protocol::continuation& task) { common::run(task); },
   };

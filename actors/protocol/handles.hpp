@@ -2,6 +2,7 @@
 /// as a control connection checks them.
 #pragma once
 
+#include "actors/protocol/archive_messages.hpp"
 #include "actors/protocol/copy_messages.hpp"
 #include "actors/protocol/dispatch_messages.hpp"
 #include "actors/protocol/end_messages.hpp"
@@ -91,8 +92,9 @@ using coordinator_actor = caf::typed_actor<                                     
     caf::reacts_to<timeline_started>,   // dispatcher: training went back
     caf::reacts_to<divergence>,         // dispatcher: a gradient is no number
     caf::reacts_to<stall>,              // dispatcher: whom training waits for
-    caf::reacts_to<tick>,               // own clock
-    caf::reacts_to<continuation>>;      // own threads
+    caf::replies_to<journal_part_wanted>::with<journal_part>, // agent: for an archive
+    caf::reacts_to<tick>,                                     // own clock
+    caf::reacts_to<continuation>>;                            // own threads
 
 using host_agent_actor = caf::typed_actor<                      //
     caf::reacts_to<start_order>,                                // agent: run this role
@@ -102,6 +104,8 @@ using host_agent_actor = caf::typed_actor<                      //
     caf::replies_to<store_part_wanted>::with<store_part>,       // agent: bytes of it
     caf::replies_to<log_listing_wanted>::with<log_listing>,     // agent: which logs are there
     caf::replies_to<log_part_wanted>::with<log_part>,           // agent: bytes of one
+    caf::replies_to<snapshots_wanted>::with<store_listing>,     // root: keep these of a PS shard
+    caf::replies_to<snapshot_part_wanted>::with<store_part>,    // root: bytes of one
     caf::reacts_to<dismissal>,                                  // agent: end yourself
     caf::reacts_to<tick>,                                       // own clock
     caf::reacts_to<continuation>>;                              // own threads
@@ -112,6 +116,7 @@ using agent_actor = caf::typed_actor<                           //
     caf::reacts_to<start_over>,                                 // coordinator: this start is to end
     caf::reacts_to<workers_wanted>,                             // coordinator: keep so many workers running
     caf::replies_to<scale_request>::with<scale_reply>,          // root: `dlrun scale`
+    caf::replies_to<journal_part_wanted>::with<journal_part>,   // root: for an archive
     caf::reacts_to<job_event>,                                  // coordinator, PS shard: tell the user
     caf::reacts_to<stall>,                                      // coordinator: whom training waits for
     caf::reacts_to<job_ended>,                                  // coordinator: stop everything

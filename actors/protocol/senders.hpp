@@ -111,6 +111,8 @@ template <>
 inline constexpr role_set senders<coordinator_actor, stop_job>{role_kind::agent};
 template <>
 inline constexpr role_set senders<coordinator_actor, scale_job>{role_kind::agent};
+template <>
+inline constexpr role_set senders<coordinator_actor, journal_part_wanted>{role_kind::agent};
 
 // ---- to the agent
 template <>
@@ -159,6 +161,10 @@ template <>
 inline constexpr role_set senders<host_agent_actor, log_listing_wanted>{role_kind::agent};
 template <>
 inline constexpr role_set senders<host_agent_actor, log_part_wanted>{role_kind::agent};
+template <>
+inline constexpr role_set senders<host_agent_actor, snapshots_wanted>{role_kind::agent};
+template <>
+inline constexpr role_set senders<host_agent_actor, snapshot_part_wanted>{role_kind::agent};
 template <>
 inline constexpr role_set senders<host_agent_actor, dismissal>{role_kind::agent};
 

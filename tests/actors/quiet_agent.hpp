@@ -19,6 +19,7 @@ quiet_agent(Heartbeat on_heartbeat, CredentialsWanted on_credentials_wanted, Sca
       [](const protocol::start_over&) {},
       [](const protocol::workers_wanted&) {},
       std::move(on_scale_request),
+      [](const protocol::journal_part_wanted&) { return protocol::journal_part{}; },
       [](const protocol::job_event&) {},
       [](const protocol::stall&) {},
       [](const protocol::job_ended&) {},

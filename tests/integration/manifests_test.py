@@ -64,7 +64,7 @@ class writes_manifests(bench_case):
 class fits_kubernetes(writes_manifests):
     OPTIONS = ((), ("--set", "cluster.journal.etcd.endpoints=https://etcd:2379", "--model-claim", "models"),
                ("--set", "cluster.journal.etcd.endpoints=https://etcd:2379", "--standby"), ("--hosts", "255", "--name", "a" * 53), ("--hosts-min", "1"),
-               ("--namespace", "team-a", "--priority-class", "low", "--secret", "our.key", "--data-claim", "data", "--run-claim", "runs", "--queue", "team", "--hosts", "3", "--hosts-min", "2",
+               ("--namespace", "team-a", "--priority-class", "low", "--secret", "our.key", "--data-claim", "data", "--run-claim", "runs", "--archive-claim", "archives", "--queue", "team", "--hosts", "3", "--hosts-min", "2",
                 "--cpus", "64", "--memory", "512Mi", "--disk", "1Ti", "--node-selector", "kubernetes.io/arch=amd64", "--node-selector", "empty=", "--set", "train.epochs=3"))
 
     def problems(self, text):
@@ -97,6 +97,23 @@ class fits_kubernetes(writes_manifests):
     def test_names_have_room_for_what_is_added(self):
         for kind, name in (*self.objects("--hosts", "255", "--name", "a" * 53), ("host", f"{'a' * 53}-hosts-254")):
             self.assertLessEqual(len(name), 63, kind)
+
+
+class has_archives(writes_manifests):
+    def test_in_a_claim_of_their_own_from_which_the_control_pod_goes_on(self):
+        objects = self.objects("--name", "x", "--archive-claim", "archives", "--archive-every", "30s")
+        control = objects["Job", "x"]["spec"]["template"]["spec"]
+        [container] = control["containers"]
+        self.assertEqual([one["persistentVolumeClaim"] for one in control["volumes"] if one["name"] == "archive"], [{"claimName": "archives"}])
+        self.assertEqual([one["mountPath"] for one in container["volumeMounts"] if one["name"] == "archive"], ["/archive"])
+        args = container["args"]
+        self.assertEqual(args[args.index("--from-archive") + 1], "/archive/x")
+        for word in ("durability.archive.folder=/archive/x", "durability.archive.every=30s"):
+            self.assertEqual(args[args.index(word) - 1], "--set")
+        self.assertNotIn("archive", json.dumps(host_template(objects)))
+        self.assertNotIn("warning", self.call("--archive-claim", "archives", "--model-claim", "models")[2])
+        self.assertIn("without --run-claim and --model-claim the trained model goes", self.call("--archive-claim", "archives")[2])
+        self.assertNotIn("archive", self.printed("--name", "x"))
 
 
 class is_restricted(writes_manifests):
@@ -241,6 +258,11 @@ class has_its_journal_in_an_etcd(writes_manifests):
         args = control["containers"][0]["args"]
         self.assertEqual(args[args.index("--export") + 1], "/model/x.safetensors")
         self.assertEqual([one["persistentVolumeClaim"] for one in control["volumes"] if one["name"] == "model"], [{"claimName": "models"}])
+
+    def test_which_no_archive_has(self):
+        code, _, complaint = self.call("--name", "x", "--journal-secret", "etcd", "--archive-claim", "archives", job=self.journal())
+        self.assertEqual(code, BAD_USAGE)
+        self.assertIn("is not archived", complaint)
 
     def test_and_what_is_lost_is_told(self):
         def told(*options):
@@ -441,7 +463,7 @@ class refuses(writes_manifests):
         self.assertIn("namespace: \"7-team\"", self.printed("--namespace", "7-team"))
         for name in ("A", "a.b", "a" * 64, "-a"):
             self.expect_refused("--namespace", name, words=("--namespace", "small letters"))
-        for option in ("--data-claim", "--run-claim", "--model-claim", "--secret", "--journal-secret", "--service-account", "--priority-class", "--queue"):
+        for option in ("--data-claim", "--run-claim", "--model-claim", "--archive-claim", "--secret", "--journal-secret", "--service-account", "--priority-class", "--queue"):
             for name in ("A", "a/b", "a_b", "."):
                 self.expect_refused(option, name, words=(option, name))
 
@@ -472,8 +494,16 @@ class refuses(writes_manifests):
         self.expect_refused("--memory", "4Gi", "--set", "data.memory_limit=4GiB", words=("decoded data", "data.memory_limit"))
 
     def test_one_claim_for_data_and_run(self):
-        for option in ("--run-claim", "--model-claim"):
+        for option in ("--run-claim", "--model-claim", "--archive-claim"):
             self.expect_refused("--data-claim", "same", option, "same", words=(f"{option} 'same'", "a claim of its own"))
+
+    def test_archives_that_would_be_lost_with_the_run_or_cannot_be_made(self):
+        self.expect_refused("--run-claim", "same", "--archive-claim", "same", words=("--archive-claim 'same'", "another claim"))
+        for every in ("0s", "soon", "31d"):
+            self.expect_refused("--archive-claim", "archives", f"--archive-every={every}", words=("--archive-every", "as in 10min"))
+        self.expect_refused("--archive-every", "1min", words=("--archive-every requires --archive-claim",))
+        job = small_data.write_spec(self.bench.folder / "archived.yaml", self.spec() | {"durability": {"archive": {"folder": "/archive"}}})
+        self.expect_refused(job=job, words=("durability.archive", "--archive-claim"))
 
     def test_images_and_labels_of_nodes_that_cannot_be(self):
         self.expect_refused(image="", words=("--image", "its value is empty"))

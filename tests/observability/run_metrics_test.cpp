@@ -70,6 +70,17 @@ TEST_F(run_metrics_test, progress_is_what_was_heard_last) {
     EXPECT_THAT(text(), HasSubstr(line));
 }
 
+TEST_F(run_metrics_test, the_newest_archive_is_told_once_there_is_one) {
+  auto shown = test::at_step(20);
+  shown.archive = agent::archive_view{};
+  metrics.update(shown, now);
+  EXPECT_THAT(text(), Not(HasSubstr("dlrun_archive")));
+  shown.archive = agent::archive_view{12, 1, {}};
+  metrics.update(shown, now);
+  EXPECT_THAT(text(), HasSubstr("dlrun_archive_step 12\n"));
+  EXPECT_THAT(text(), HasSubstr("dlrun_archive_age_seconds "));
+}
+
 TEST_F(run_metrics_test, copies_are_told_as_their_ps_shards_tell_them) {
   hear(20);
   EXPECT_THAT(text(), Not(HasSubstr("dlrun_copy_")));

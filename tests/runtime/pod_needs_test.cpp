@@ -238,6 +238,18 @@ TEST(disk_of_a_pod, has_a_longer_log_where_a_recovery_may_take_longer) {
   EXPECT_LT(log(slower), std::uint64_t{200} << 30) << "a log is cut each minute";
 }
 
+TEST(disk_of_a_pod, has_what_is_kept_while_it_is_archived_beyond_a_quota) {
+  auto job = large_job();
+  job.archives = true;
+  job.evaluates = false;
+  EXPECT_EQ(row(needs_of_pod(job, 3, 0).disk, "being archived"), 8 * mib);
+  job.evaluates = true;
+  EXPECT_EQ(row(needs_of_pod(job, 3, 0).disk, "being archived"), 32 * mib);
+  auto bound = large_job();
+  job.disk_quota = bound.disk_quota = 100 * mib;
+  EXPECT_EQ(sum_of(needs_of_pod(job, 1, 0).disk), sum_of(needs_of_pod(bound, 1, 0).disk) + 32 * mib);
+}
+
 TEST(disk_of_a_pod, is_no_more_than_a_quota) {
   auto job = large_job();
   job.disk_quota = 100 * mib;

@@ -119,6 +119,22 @@ TEST_F(run_folder_test, what_was_killed_while_it_began_is_removed_when_that_is_w
   }
 }
 
+TEST_F(run_folder_test, what_an_archive_was_becoming_is_a_beginning_and_what_it_has_become_is_none) {
+  std::filesystem::create_directories(run / "ps_shard-0" / "log");
+  std::filesystem::create_directories(run / "journal");
+  touch(run / "ps_shard-0" / "log" / "CURRENT");
+  EXPECT_FALSE(holds_at_most_a_beginning(run)) << "nothing says where that is from";
+  touch(run / "run.record.restoring");
+  EXPECT_TRUE(holds_at_most_a_beginning(run));
+  touch(run / "run.record");
+  EXPECT_FALSE(holds_at_most_a_beginning(run)) << "it has become a run";
+  std::filesystem::remove(run / "run.record");
+  const auto made = run_folder::create(run.string(), spec, torn_beginning::removed);
+  ASSERT_TRUE(made) << made.error().message;
+  for (const auto* gone : {"ps_shard-0", "journal", "run.record.restoring"})
+    EXPECT_FALSE(std::filesystem::exists(run / gone)) << gone;
+}
+
 TEST_F(run_folder_test, what_may_be_more_than_a_beginning_is_never_removed) {
   for (const auto* kept : {"run.record", "logs/worker-0.log", "journal", "ps_shard-0", "thesis.tex"}) {
     std::filesystem::remove_all(run);

@@ -27,6 +27,8 @@ protocol::host_agent_actor::behavior_type asked_host(StoreListing on_store_listi
           std::move(on_store_part),
           std::move(on_log_listing),
           std::move(on_log_part),
+          [](const protocol::snapshots_wanted&) { return protocol::store_listing{}; },
+          [](const protocol::snapshot_part_wanted&) { return protocol::store_part{}; },
           [](const protocol::dismissal&) {},
           [](const protocol::tick&) {},
           [](const protocol::continuation&) {}};

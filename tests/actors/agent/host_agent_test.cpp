@@ -433,6 +433,25 @@ TEST_F(host_agent_test, its_logs_can_be_had_while_the_job_runs) {
   EXPECT_NE(ask_beta<protocol::log_part>(protocol::log_part_wanted{shard_role, 0, 100}).failure, "");
 }
 
+TEST_F(host_agent_test, its_snapshots_can_be_kept_and_had_while_the_job_runs) {
+  start_beta(7);
+  begin_job();
+  const protocol::snapshots_wanted wanted{{0}, {"40-0.snap"}};
+  EXPECT_NE(ask_beta<protocol::store_listing>(wanted).failure, "") << "there is no store";
+  const auto snapshots = folder.path() / "beta" / "ps_shard-0" / "snapshots";
+  std::filesystem::create_directories(snapshots);
+  std::ofstream{snapshots / "40-0.snap"} << "0123456789";
+  const auto listing = ask_beta<protocol::store_listing>(wanted);
+  EXPECT_EQ(listing.failure, "");
+  EXPECT_THAT(listing.files, testing::ElementsAre(protocol::stored_file{"40-0.snap", 10, false}));
+  std::filesystem::remove(snapshots / "40-0.snap");
+  const auto read = [this](const std::string& file) {
+    return ask_beta<protocol::store_part>(protocol::snapshot_part_wanted{{0}, file, 4, 100});
+  };
+  EXPECT_EQ(read("40-0.snap").bytes, "456789");
+  EXPECT_NE(read("50-0.snap").failure, "");
+}
+
 TEST_F(host_agent_test, the_root_knows_which_hosts_can_be_asked_for_logs) {
   EXPECT_THAT(routed->links().with_logs(), IsEmpty()) << "none has come";
   EXPECT_EQ(routed->links().agent_of("beta").error().code, error_code::role_lost);

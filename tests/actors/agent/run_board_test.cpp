@@ -5,6 +5,7 @@
 #include "proto/job_spec.pb.h"
 
 #include <bit>
+#include <chrono>
 #include <cmath>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
@@ -114,6 +115,21 @@ TEST(run_board, shows_what_holds_hosts_up) {
   EXPECT_FALSE(nlohmann::json::parse(to_json(snapshot)).contains("held_up_by"));
   snapshot.held_up_by = {"exceeded quota"};
   EXPECT_EQ(nlohmann::json::parse(to_json(snapshot))["held_up_by"].dump(), R"(["exceeded quota"])");
+}
+
+TEST(run_board, the_newest_archive_is_told_with_its_age) {
+  run_board board;
+  EXPECT_FALSE(nlohmann::json::parse(to_json(board.snapshot())).contains("archive"));
+  board.set_archive({});
+  board.show(run_snapshot{});
+  EXPECT_EQ(nlohmann::json::parse(to_json(board.snapshot()))["archive"].dump(),
+            R"({"age_s":null,"step":null})");
+  const auto now = std::chrono::system_clock::now().time_since_epoch() - std::chrono::seconds(90);
+  board.set_archive({120, std::chrono::duration_cast<std::chrono::microseconds>(now).count(), "full"});
+  const auto told = nlohmann::json::parse(to_json(board.snapshot()))["archive"];
+  EXPECT_EQ(told["step"], 120);
+  EXPECT_EQ(told["failure"], "full");
+  EXPECT_NEAR(told["age_s"].get<double>(), 90, 30);
 }
 
 TEST(run_board, another_process_reads_how_far_it_is) {

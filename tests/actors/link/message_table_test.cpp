@@ -43,7 +43,8 @@ TEST(message_tables, who_may_send_what_is_said_for_every_message) {
                            heartbeat, report_part, credentials_wanted>()));
   EXPECT_EQ(sent_by(role_kind::agent, table_of<host_agent_actor>()),
             (places_of_all<host_agent_actor, start_order, stop_order, start_told, store_listing_wanted,
-                           store_part_wanted, log_listing_wanted, log_part_wanted, dismissal>()));
+                           store_part_wanted, log_listing_wanted, log_part_wanted, snapshots_wanted,
+                           snapshot_part_wanted, dismissal>()));
   EXPECT_EQ(sent_by(role_kind::coordinator, table_of<worker_actor>()),
             (places_of_all<worker_actor, lease, directory, evaluate, probe>()));
   EXPECT_EQ(sent_by(role_kind::ps_shard, table_of<worker_actor>()),
@@ -58,7 +59,7 @@ TEST(message_tables, what_stays_within_a_process_comes_from_no_other) {
             (places_of_all<ps_shard_actor, tick, continuation>()));
   EXPECT_EQ(sent_by_nobody(table_of<keeper_actor>()), (places_of_all<keeper_actor, tick, continuation>()));
   EXPECT_EQ(sent_by_nobody(table_of<agent_actor>()),
-            (places_of_all<agent_actor, scale_request, tick, continuation>()));
+            (places_of_all<agent_actor, scale_request, journal_part_wanted, tick, continuation>()));
   EXPECT_EQ(sent_by_nobody(table_of<host_agent_actor>()),
             (places_of_all<host_agent_actor, tick, continuation>()));
   EXPECT_EQ(sent_by_nobody(table_of<data_dispatcher_actor>()),

@@ -60,6 +60,7 @@ protocol::agent_actor::behavior_type play_agent(protocol::agent_actor::pointer s
           [](const protocol::start_over&) {},
           [](const protocol::workers_wanted&) {},
           [](const protocol::scale_request&) { return protocol::scale_reply{}; },
+          [](const protocol::journal_part_wanted&) { return protocol::journal_part{}; },
           [script](const protocol::job_event& event) { script->hear(event.text); },
           [](const protocol::stall&) {},
           [self](const protocol::job_ended&) { self->quit(); },
@@ -114,6 +115,7 @@ protocol::coordinator_actor::behavior_type play_coordinator(protocol::coordinato
           [](const protocol::timeline_started&) {},
           [](const protocol::divergence&) {},
           [](const protocol::stall&) {},
+          [](const protocol::journal_part_wanted&) { return protocol::journal_part{}; },
           [](const protocol::tick&) {},
           [](const protocol::continuation&) {}};
 }

@@ -1,0 +1,161 @@
+// Archives as files: whole or not at all, never believed when a byte is another one (R45).
+#include "runtime/archive_folder.hpp"
+
+#include "persistence/shard_store.hpp"
+#include "runtime/archive_restoration.hpp"
+#include "tests/data/files.hpp"
+
+#include <fstream>
+#include <gmock/gmock.h>
+
+namespace dlrun::runtime {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::SizeIs;
+
+constexpr std::size_t payload_bytes = 100'000;
+
+class archive_folder_test : public testing::Test {
+protected:
+  archive_folder_test() { record.set_run(7); }
+
+  /// The bytes of a snapshot file, as a store writes it.
+  std::string snapshot(std::uint64_t version) {
+    const auto directory = folder.path() / std::to_string(++stores);
+    auto store =
+        persistence::shard_store::open({.directory = directory.string(), .opener = {1}, .files = nullptr});
+    EXPECT_TRUE(store);
+    auto writer = (*store)->begin_snapshot({version}, {});
+    EXPECT_TRUE(writer && writer->write(std::vector<std::byte>(payload_bytes, std::byte{7})));
+    EXPECT_TRUE(writer->commit({}));
+    std::ifstream file{directory / "snapshots" / (std::to_string(version) + "-0.snap"), std::ios::binary};
+    return {std::istreambuf_iterator<char>{file}, {}};
+  }
+  result<void> archive(std::uint64_t version, const std::string& bytes) {
+    auto writer = archive_writer::begin(archives, record);
+    if (!writer) return tl::unexpected(writer.error());
+    auto done = writer->begin_snapshot({0}, {{version}, {}});
+    if (done) done = writer->write(bytes);
+    if (done) done = writer->end_snapshot();
+    if (!done) return done;
+    records::ArchiveRecord about;
+    *about.mutable_record() = record;
+    about.set_version(version);
+    if (auto finished = writer->finish(about); !finished) return finished;
+    return writer->remove_older();
+  }
+  std::vector<fs::path> all() const {
+    std::vector<fs::path> found;
+    const auto listed = list_archives(archives);
+    EXPECT_TRUE(listed);
+    for (const auto& one : *listed) found.push_back(one.path);
+    return found;
+  }
+  static void flip(const fs::path& file, std::uint64_t at) {
+    std::fstream bytes{file, std::ios::in | std::ios::out | std::ios::binary};
+    bytes.seekg(static_cast<std::streamoff>(at));
+    const auto had = static_cast<char>(bytes.get() ^ 1);
+    bytes.seekp(static_cast<std::streamoff>(at));
+    bytes.put(had);
+  }
+
+  test::temporary_folder folder;
+  fs::path archives = folder.path() / "archives";
+  records::RunRecord record;
+  int stores = 0;
+};
+
+TEST_F(archive_folder_test, the_newest_two_are_kept) {
+  for (std::uint64_t version : {10, 20, 30}) ASSERT_TRUE(archive(version, snapshot(version)));
+  ASSERT_THAT(all(), SizeIs(2));
+  EXPECT_EQ(all().front().filename(), "000003-0000000000000007");
+  const auto found = find_whole_archive(archives);
+  ASSERT_TRUE(found && *found);
+  EXPECT_EQ((*found)->record.version(), 30U);
+  EXPECT_THAT((*found)->damaged, IsEmpty());
+}
+
+TEST_F(archive_folder_test, any_other_byte_is_noticed_and_the_archive_before_is_used) {
+  ASSERT_TRUE(archive(10, snapshot(10)));
+  ASSERT_TRUE(archive(20, snapshot(20)));
+  const auto newest = all().front();
+  for (const auto* name : {"archive.record", "ps_shard-0.20-0.snap"}) {
+    const auto size = fs::file_size(newest / name);
+    for (const auto at : {std::uint64_t{17}, size / 2, size - 1}) {
+      flip(newest / name, at);
+      const auto found = find_whole_archive(archives);
+      ASSERT_TRUE(found && *found) << name << " " << at;
+      EXPECT_EQ((*found)->record.version(), 10U) << name << " " << at;
+      ASSERT_THAT((*found)->damaged, SizeIs(1));
+      EXPECT_THAT((*found)->damaged.front(), HasSubstr(name));
+      flip(newest / name, at);
+    }
+  }
+  fs::resize_file(newest / "ps_shard-0.20-0.snap", 5);
+  EXPECT_EQ((*find_whole_archive(archives))->record.version(), 10U);
+  fs::remove(all().back() / "archive.record");
+  const auto none = find_whole_archive(archives);
+  ASSERT_FALSE(none);
+  EXPECT_EQ(none.error().code, error_code::storage_damaged);
+}
+
+TEST_F(archive_folder_test, what_is_no_snapshot_is_not_archived_and_leaves_nothing) {
+  auto bytes = snapshot(10);
+  bytes[bytes.size() / 2] ^= 1;
+  const auto done = archive(10, bytes);
+  ASSERT_FALSE(done);
+  EXPECT_EQ(done.error().code, error_code::storage_damaged);
+  EXPECT_EQ(archive(11, snapshot(10)).error().code, error_code::storage_damaged) << "of another version";
+  EXPECT_TRUE(fs::is_empty(archives));
+}
+
+TEST_F(archive_folder_test, what_a_root_left_unfinished_is_none_and_goes) {
+  ASSERT_TRUE(archive(10, snapshot(10)));
+  fs::copy(all().front(), archives / "000002-0000000000000007.part");
+  EXPECT_THAT(all(), SizeIs(1));
+  fs::create_directory(archives / "000002-0000000000000008.part");
+  ASSERT_TRUE(archive(20, snapshot(20)));
+  EXPECT_FALSE(fs::exists(archives / "000002-0000000000000007.part"));
+  EXPECT_TRUE(fs::exists(archives / "000002-0000000000000008.part")) << "of another run";
+}
+
+TEST_F(archive_folder_test, a_run_that_goes_on_takes_the_folder_over_and_the_lost_one_makes_no_more) {
+  ASSERT_TRUE(archive(10, snapshot(10)));
+  auto lost = record;
+  record.set_run(8);
+  record.add_earlier_runs(7);
+  for (std::uint64_t version : {20, 30}) ASSERT_TRUE(archive(version, snapshot(version)));
+  EXPECT_THAT(all(), SizeIs(2)) << "that of the lost run has gone";
+  record = lost;
+  const auto refused = archive(40, snapshot(40));
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(refused.error().message, HasSubstr("is of another run"));
+  EXPECT_THAT(all(), SizeIs(2));
+}
+
+TEST_F(archive_folder_test, another_format_is_refused_and_nothing_older_is_taken_for_it) {
+  ASSERT_TRUE(archive(10, snapshot(10)));
+  ASSERT_TRUE(archive(20, snapshot(20)));
+  std::fstream file{all().front() / "archive.record", std::ios::in | std::ios::out};
+  file << "dlrun-archive 2 ";
+  file.close();
+  const auto found = find_whole_archive(archives);
+  ASSERT_FALSE(found);
+  EXPECT_EQ(found.error().code, error_code::bad_usage);
+  EXPECT_THAT(found.error().message, HasSubstr("format 2, and this dlrun reads format 1"));
+}
+
+TEST_F(archive_folder_test, the_step_that_was_reached_is_read_back) {
+  fs::create_directories(archives);
+  EXPECT_EQ(step_reached(archives, 7), 0U);
+  ASSERT_TRUE(note_step_reached(archives, 7, 12));
+  ASSERT_TRUE(note_step_reached(archives, 7, 1200));
+  EXPECT_EQ(step_reached(archives, 7), 1200U);
+  EXPECT_THAT(all(), IsEmpty());
+}
+
+} // namespace
+} // namespace dlrun::runtime
