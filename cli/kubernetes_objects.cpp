@@ -47,6 +47,11 @@ constexpr auto queue_label = "kueue.x-k8s.io/queue-name";
 /// hosts, which have a folder and a controller that it does not know.
 constexpr auto autoscaler_annotation = "cluster-autoscaler.kubernetes.io/safe-to-evict";
 
+/// What of the driver the container runtime of NVIDIA brings into a container: CUDA, and what
+/// watches it; no graphics.
+constexpr auto gpu_driver_variable = "NVIDIA_DRIVER_CAPABILITIES";
+constexpr auto gpu_driver_parts = "compute,utility";
+
 std::string account_name(const pods_wish& of) {
   return of.service_account.empty() ? of.name : of.service_account;
 }
@@ -76,7 +81,8 @@ std::string as_argument(std::string text) {
 // ---- what the pods read
 
 std::string list_of_hosts(const pods_wish& of) {
-  const object control{{"name", "control"}, {"address", "self"}, {"cpus", of.control_cpus.value_or(of.cpus)}};
+  object control{{"name", "control"}, {"address", "self"}, {"cpus", of.control_cpus.value_or(of.cpus)}};
+  if (of.gpus > 0 && of.control_gpus == 0) control["gpus"] = "none";
   object listed{{"hosts", object::array({control})}};
   if (of.journal) listed["coordinator"] = "root"; // of all pods the control pod alone reaches the etcd
   listed["join"] = {{"listen", fmt::format("self:{}", join_port)},
@@ -170,11 +176,13 @@ object role(const pods_wish& of) {
 }
 
 object role_binding(const pods_wish& of) {
+  object account{{"kind", "ServiceAccount"}, {"name", of.name}};
+  if (!of.name_space.empty()) account["namespace"] = of.name_space; // as kustomize writes it
   return {{"apiVersion", "rbac.authorization.k8s.io/v1"},
           {"kind", "RoleBinding"},
           {"metadata", metadata(of, of.name)},
           {"roleRef", {{"apiGroup", "rbac.authorization.k8s.io"}, {"kind", "Role"}, {"name", of.name}}},
-          {"subjects", object::array({{{"kind", "ServiceAccount"}, {"name", of.name}}})}};
+          {"subjects", object::array({std::move(account)})}};
 }
 
 // ---- the pods
@@ -203,17 +211,30 @@ object field_variable(const char* name, const char* path) {
   return {{"name", name}, {"valueFrom", {{"fieldRef", {{"fieldPath", path}}}}}};
 }
 
+/// What a pod has of its node. Of the pods of hosts the template leaves out what they have as the
+/// control pod does, since they take that from it (pod_requests): so it stands at one place, where
+/// overlays and queues change it.
+struct node_part {
+  std::uint32_t cpus = 1;
+  std::uint32_t gpus = 0;
+  std::string memory{};   ///< "": not told here
+  bool has_folder = true; ///< on its disk
+};
+
 /// For the standard "restricted" of Pod Security.
-/// @param has_folder of the pod, which is on the disk of its node
-object container(const pods_wish& of, const std::vector<std::string>& arguments, std::uint32_t cpus,
-                 object mounts, bool has_folder) {
-  object room{{"cpu", fmt::format("{}", cpus)}, {"memory", of.memory}};
-  if (has_folder) room["ephemeral-storage"] = of.disk;
+object container(const pods_wish& of, const std::vector<std::string>& arguments, const node_part& has,
+                 object mounts) {
+  object room{{"cpu", fmt::format("{}", has.cpus)}};
+  if (!has.memory.empty()) room["memory"] = has.memory;
+  if (has.has_folder) room["ephemeral-storage"] = of.disk;
+  if (has.gpus > 0) room[of.nodes.gpu_resource] = fmt::format("{}", has.gpus);
+  object variables = object::array({field_variable("POD_IP", "status.podIP")});
+  if (has.gpus > 0) variables.push_back({{"name", gpu_driver_variable}, {"value", gpu_driver_parts}});
   return {{"name", "dlrun"},
           {"image", of.image},
           {"command", object::array({pod_program})},
           {"args", arguments},
-          {"env", object::array({field_variable("POD_IP", "status.podIP")})},
+          {"env", std::move(variables)},
           {"resources", {{"requests", room}, {"limits", room}}},
           {"securityContext",
            {{"allowPrivilegeEscalation", false},
@@ -223,9 +244,10 @@ object container(const pods_wish& of, const std::vector<std::string>& arguments,
           {"volumeMounts", std::move(mounts)}};
 }
 
-/// @param account "": the pod asks nothing of the API server
+/// @param gpus that it has, as far as it is told here  @param account "": it asks nothing of the API
+/// server
 object pod_template(const pods_wish& of, const char* component, object container, object volumes,
-                    std::int64_t grace_s, const std::string& account = "") {
+                    std::int64_t grace_s, std::uint32_t gpus, const std::string& account = "") {
   const object spread{{"maxSkew", 1},
                       {"topologyKey", "kubernetes.io/hostname"},
                       {"whenUnsatisfiable", "ScheduleAnyway"},
@@ -242,8 +264,7 @@ object pod_template(const pods_wish& of, const char* component, object container
                 {"fsGroupChangePolicy", "OnRootMismatch"},
                 {"seccompProfile", {{"type", "RuntimeDefault"}}}}}};
   if (!account.empty()) spec["serviceAccountName"] = account;
-  if (!of.priority_class.empty()) spec["priorityClassName"] = of.priority_class;
-  for (const auto& [key, text] : of.node_labels) spec["nodeSelector"][key] = text;
+  if (gpus > 0 && !of.nodes.gpu_runtime_class.empty()) spec["runtimeClassName"] = of.nodes.gpu_runtime_class;
   spec["topologySpreadConstraints"] = object::array({spread});
   spec["containers"] = object::array({std::move(container)});
   spec["volumes"] = std::move(volumes);
@@ -253,14 +274,12 @@ object pod_template(const pods_wish& of, const char* component, object container
 /// What is common to both kinds of pod.
 object key_volume(const pods_wish& of) { return secret_volume("key", secret_name(of)); }
 
-/// Of pods that are to be replaced soon when their node is gone. @param silent_s for which they
-/// stay on one of which Kubernetes hears nothing any more
-object short_tolerations(int silent_s) {
-  object all = object::array();
+/// Of a pod that is to be replaced soon when its node is gone. @param silent_s for which it stays
+/// on one of which Kubernetes hears nothing any more
+void leave_silent_nodes(object& pod, int silent_s) {
   for (const auto* what : {"node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"})
-    all.push_back(
+    pod["spec"]["tolerations"].push_back(
         {{"key", what}, {"operator", "Exists"}, {"effect", "NoExecute"}, {"tolerationSeconds", silent_s}});
-  return all;
 }
 
 /// On nodes of their own, where there is room.
@@ -300,22 +319,27 @@ std::vector<std::string> control_arguments(const pods_wish& of) {
   if (of.data_bytes_max > 0)
     arguments.insert(arguments.end(), {"--set", fmt::format("data.memory_limit={}", of.data_bytes_max)});
   for (const auto& one : of.overrides) arguments.insert(arguments.end(), {"--set", as_argument(one)});
+  if (of.settles_device) arguments.insert(arguments.end(), {"--set", "cluster.device=cuda"});
   if (has_own_prefix(of))
     arguments.insert(arguments.end(), {"--set", fmt::format("cluster.journal.etcd.prefix=dlrun/{}-$({})",
                                                             of.name, job_uid_variable)});
   return arguments;
 }
 
-/// One pod, whose container is started again in place, and goes on with its run; or two, of which
-/// one waits. Another pod takes its place when it has ended, and not before where it has the same
-/// folder: a run has one root.
-object control_job(const pods_wish& of) {
-  object mounts = object::array({volume_at("files", job_folder, true), volume_at("key", secret_folder, true),
-                                 volume_at(run_volume, runs_folder, false)});
-  object volumes = object::array(
-      {{{"name", "files"}, {"configMap", {{"name", files_name(of)}}}},
-       key_volume(of),
-       of.run_claim.empty() ? folder_of_pod(run_volume, of.disk) : claimed(run_volume, of.run_claim, false)});
+/// Of the control pods.
+object job_spec(const pods_wish& of, object pod) {
+  object job;
+  if (!of.has_standby) job["completions"] = 1; // else: one has succeeded, and both have ended
+  job["parallelism"] = control_pods(of);
+  job["podReplacementPolicy"] = may_overlap(of) ? "TerminatingOrFailed" : "Failed";
+  job["backoffLimit"] = control_restarts_max * control_pods(of);
+  job["template"] = std::move(pod);
+  if (!of.queue.empty()) job["suspend"] = true;
+  return job;
+}
+
+/// What the control pods have beside the run folder, where that is asked for.
+void add_claims(const pods_wish& of, object& mounts, object& volumes) {
   if (!of.data_claim.empty()) {
     mounts.push_back(volume_at("data", data_folder, true));
     volumes.push_back(claimed("data", of.data_claim, true));
@@ -332,30 +356,45 @@ object control_job(const pods_wish& of) {
     mounts.push_back(volume_at("journal", journal_folder, true));
     volumes.push_back(secret_volume("journal", of.journal_secret));
   }
+}
+
+/// One pod, whose container is started again in place, and goes on with its run; or two, of which
+/// one waits. Another pod takes its place when it has ended, and not before where it has the same
+/// folder: a run has one root.
+object control_job(const pods_wish& of) {
+  object mounts = object::array({volume_at("files", job_folder, true), volume_at("key", secret_folder, true),
+                                 volume_at(run_volume, runs_folder, false)});
+  object volumes = object::array(
+      {{{"name", "files"}, {"configMap", {{"name", files_name(of)}}}},
+       key_volume(of),
+       of.run_claim.empty() ? folder_of_pod(run_volume, of.disk) : claimed(run_volume, of.run_claim, false)});
+  add_claims(of, mounts, volumes);
   const auto cpus = std::max(of.control_cpus.value_or(of.cpus), 1U);
-  auto contained = container(of, control_arguments(of), cpus, std::move(mounts), of.run_claim.empty());
+  auto contained = container(
+      of, control_arguments(of),
+      {.cpus = cpus, .gpus = of.control_gpus, .memory = of.memory, .has_folder = of.run_claim.empty()},
+      std::move(mounts));
   if (has_own_prefix(of) || of.has_standby)
     contained["env"].push_back(field_variable(job_uid_variable, job_uid_field));
   auto pod = pod_template(of, "control", std::move(contained), std::move(volumes), control_grace_s,
-                          account_name(of));
+                          of.control_gpus, account_name(of));
   pod["metadata"]["annotations"][autoscaler_annotation] = "false"; // the job stands still meanwhile
-  if (may_overlap(of)) pod["spec"]["tolerations"] = short_tolerations(silent_control_s);
-  if (of.has_standby) pod["spec"]["affinity"] = apart(labels(of, "control"));
+  auto& spec = pod["spec"];
+  if (!of.priority_class.empty()) spec["priorityClassName"] = of.priority_class;
+  for (const auto& [key, text] : of.nodes.labels) spec["nodeSelector"][key] = text;
+  spec["tolerations"] = tolerations_of(of.nodes, of.control_gpus > 0); // none too: patches add to them
+  if (may_overlap(of)) leave_silent_nodes(pod, silent_control_s);
+  if (of.has_standby) spec["affinity"] = apart(labels(of, "control"));
   auto named = metadata(of, of.name);
   if (of.journal) named["annotations"][kubernetes::journal_annotation] = kubernetes::journal_in_etcd;
   if (!of.queue.empty()) named["labels"][queue_label] = of.queue;
-  object spec;
-  if (!of.has_standby) spec["completions"] = 1; // else: one has succeeded, and both have ended
-  spec["parallelism"] = control_pods(of);
-  spec["podReplacementPolicy"] = may_overlap(of) ? "TerminatingOrFailed" : "Failed";
-  spec["backoffLimit"] = control_restarts_max * control_pods(of);
-  spec["template"] = std::move(pod);
-  if (!of.queue.empty()) spec["suspend"] = true;
-  return {
-      {"apiVersion", "batch/v1"}, {"kind", "Job"}, {"metadata", std::move(named)}, {"spec", std::move(spec)}};
+  return {{"apiVersion", "batch/v1"},
+          {"kind", "Job"},
+          {"metadata", std::move(named)},
+          {"spec", job_spec(of, std::move(pod))}};
 }
 
-/// Of a pod of a host, to which the control pod adds name, owner and host name.
+/// Of a pod of a host, to which the control pod adds name, owner, host name and what it has itself.
 object host_template(const pods_wish& of) {
   const std::vector<std::string> arguments{"agent",
                                            "--join",
@@ -371,9 +410,14 @@ object host_template(const pods_wish& of) {
   object mounts =
       object::array({volume_at("key", secret_folder, true), volume_at(run_volume, runs_folder, false)});
   object volumes = object::array({key_volume(of), folder_of_pod(run_volume, of.disk)});
-  auto pod = pod_template(of, "host", container(of, arguments, of.cpus, std::move(mounts), true),
-                          std::move(volumes), of.leave_grace.count() + host_grace_s);
-  pod["spec"]["tolerations"] = short_tolerations(silent_node_s);
+  const auto own_gpus = of.gpus == of.control_gpus ? 0 : of.gpus;
+  auto contained = container(of, arguments, {.cpus = of.cpus, .gpus = own_gpus}, std::move(mounts));
+  contained.erase("image");
+  auto pod = pod_template(of, "host", std::move(contained), std::move(volumes),
+                          of.leave_grace.count() + host_grace_s, own_gpus);
+  for (const auto& [key, text] : of.nodes.hosts_labels) pod["spec"]["nodeSelector"][key] = text;
+  if (own_gpus > 0) pod["spec"]["tolerations"] = object::array({toleration_of_gpus(of.nodes)});
+  leave_silent_nodes(pod, silent_node_s);
   auto& annotations = pod["metadata"]["annotations"];
   if (!of.memory_max.empty()) annotations[kubernetes::memory_max_annotation] = of.memory_max;
   if (of.pending_patience_s > 0)

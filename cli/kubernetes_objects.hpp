@@ -1,6 +1,7 @@
 /// A job on pods: the objects of Kubernetes that `dlrun manifests` writes.
 #pragma once
 
+#include "cli/node_choice.hpp"
 #include "security/credentials.hpp"
 
 #include <chrono>
@@ -10,7 +11,6 @@
 #include <set>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 namespace dlrun::cli {
@@ -49,13 +49,22 @@ struct pods_wish {
   bool has_standby = false;              ///< a second control pod, which waits; needs a journal in an etcd
   std::string journal_secret{};          ///< with what proves the control pod to that; "": nothing does
   std::string service_account{}; ///< one that is there, for the control pod; "": one is made, with its rights
-  std::vector<std::pair<std::string, std::string>> node_labels{}; ///< that a node has to have
+  std::uint32_t gpus = 0;        ///< of each pod of a host, for its workers
+  std::uint32_t control_gpus = 0; ///< of the control pod; 0 beside `gpus`: no worker is there
+  bool settles_device = false;    ///< cluster.device is auto, and cuda by `gpus`
+  std::string idle_gpus{};        ///< for people: those that no worker uses
+  node_choice nodes{};
   std::string priority_class{};         ///< of all pods; "": that which the cluster gives them
   std::string queue{};                  ///< of Kueue, which releases the job; "": it begins at once
   std::uint32_t pending_patience_s = 0; ///< until people are told of a pod that does not run; 0: 60
   bool has_copies = false;              ///< of what is on one pod there is as much on another one
   std::chrono::seconds leave_grace{30}; ///< of the job
 };
+
+/// Whether the control pod takes no worker while another pod is there, or never.
+inline bool spares_control(const pods_wish& of) {
+  return of.control_cpus == 0U || (of.gpus > 0 && of.control_gpus == 0);
+}
 
 /// Of the ConfigMap that controls the pods of hosts: between which numbers it may be scaled.
 inline constexpr auto hosts_min_annotation = "dlrun/hosts-min";

@@ -74,11 +74,22 @@ std::optional<std::uint64_t> size_bytes(const std::string& text) {
 std::string memory_text(std::uint64_t bytes) { return text_of(bytes, memory_step); }
 std::string disk_text(std::uint64_t bytes) { return text_of(bytes, disk_step); }
 
-result<void> settle_sizes(const spec::JobSpec& job, pods_wish& wanted) {
+std::uint32_t pods_at_least(const pods_wish& wanted) {
+  return runtime::pods_at_least(wanted.hosts_min, wanted.control_cpus == 0U);
+}
+
+result<runtime::job_sizes> sizes_on_pods(const spec::JobSpec& job, const pods_wish& wanted) {
   auto sizes = runtime::sizes_of(job, wanted.hosts_min);
+  const bool is_control_without = wanted.gpus > 0 && wanted.control_gpus == 0 && wanted.control_cpus != 0U;
+  if (sizes && is_control_without) sizes->pods_without_gpus = 1;
+  return sizes;
+}
+
+result<void> settle_sizes(const spec::JobSpec& job, pods_wish& wanted) {
+  auto sizes = sizes_on_pods(job, wanted);
   if (!sizes) return tl::unexpected(sizes.error());
   if (!wanted.archive_claim.empty()) sizes->archives = true;
-  const auto pods = runtime::pods_at_least(wanted.hosts_min, wanted.control_cpus == 0U);
+  const auto pods = pods_at_least(wanted);
   const auto data = job::parse_bytes(job.data().memory_limit()).value_or(0);
   if (auto settled = settle_memory(*sizes, pods, data, wanted); !settled) return settled;
   const auto disk = runtime::needs_of_pod(*sizes, pods, data).disk;

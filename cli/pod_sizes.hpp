@@ -19,6 +19,10 @@ std::optional<std::uint64_t> size_bytes(const std::string& text);
 std::string memory_text(std::uint64_t bytes);
 std::string disk_text(std::uint64_t bytes);
 
+/// As runtime::pods_at_least() and sizes_of(), of pods such as `wanted` describes.
+std::uint32_t pods_at_least(const pods_wish& wanted);
+result<runtime::job_sizes> sizes_on_pods(const spec::JobSpec& job, const pods_wish& wanted);
+
 /// Fills in `wanted.memory` and `wanted.disk` where they are "", and how much data the job may
 /// decode where the job does not say it. `job` is complete; its data is not looked at.
 /// @returns bad_usage for sizes that are too small, naming option, sum and way out.

@@ -2,6 +2,7 @@
 
 #include "base/utf8.hpp"
 #include "cli/pod_sizes.hpp"
+#include "cli/pods_gpus.hpp"
 #include "cli/pods_journal.hpp"
 #include "job/choices.hpp"
 #include "job/field_rules.hpp"
@@ -75,14 +76,6 @@ result<void> check_job(const spec::JobSpec& job, const pods_wish& wanted) {
     return refuse(
         "durability.log: with \"off\" nothing is kept to go on with, and a container that is started "
         "again could not: let it be \"auto\"");
-  if (job::device_of(job) == job::device::cuda)
-    return refuse(
-        "cluster.device: with \"cuda\" workers need GPUs, and these pods ask for none: let it be \"cpu\"");
-  if (job::precision_of(job) != job::precision::fp32)
-    return refuse(
-        fmt::format("train.precision: with \"{}\" workers need GPUs, and these pods ask for none: let "
-                    "it be \"fp32\"",
-                    job.train().precision()));
   if (job.durability().has_archive())
     return refuse("durability.archive: on pods its folder is in a claim: leave this out, and name that claim "
                   "with --archive-claim");
@@ -102,13 +95,16 @@ result<void> check_job(const spec::JobSpec& job, const pods_wish& wanted) {
 result<void> read_pods_job(const std::string& file, pods_wish& wanted) {
   auto text = job::read_source_text(file, [](auto) { return job::spec_bytes_max; });
   if (!text) return tl::unexpected(text.error());
-  const auto job = job::parse_spec(*text, file, "", wanted.overrides); // relative paths stay so
+  auto job = job::parse_spec(*text, file, "", wanted.overrides); // relative paths stay so
   if (!job) return tl::unexpected(job.error());
   if (text->size() > job_bytes_max)
     return fail(error_code::bad_spec,
                 fmt::format("{}: has {} bytes, and in a ConfigMap of Kubernetes it may have {}", file,
                             text->size(), job_bytes_max));
   if (auto fine = check_job(*job, wanted); !fine) return fine;
+  if (auto fine = check_gpus(*job, wanted); !fine) return fine;
+  if (wanted.settles_device) job->mutable_cluster()->set_device("cuda");
+  if (wanted.gpus > 0) wanted.idle_gpus = tell_idle_gpus(*job, wanted);
   if (auto fine = check_paths(*job, wanted); !fine) return fine;
   if (auto settled = settle_journal(*job, wanted); !settled) return settled;
   if (auto settled = settle_sizes(*job, wanted); !settled) return settled;

@@ -2,9 +2,9 @@
 
 #include "base/hex.hpp"
 #include "base/random.hpp"
-#include "base/utf8.hpp"
 #include "cli/complain.hpp"
 #include "cli/decimal.hpp"
+#include "cli/option_refusal.hpp"
 #include "cli/pod_sizes.hpp"
 #include "cli/pods_job.hpp"
 #include "cli/yaml_text.hpp"
@@ -21,16 +21,12 @@ namespace dlrun::cli {
 namespace {
 
 constexpr std::uint32_t pod_cpus_max = 4096; // as in the list of hosts
-constexpr std::size_t label_bytes_max = 63;
-
-tl::unexpected<error> refuse(std::string_view option, const std::string& value, std::string_view way_out) {
-  return fail(error_code::bad_usage, fmt::format("{} '{}': {}", option, base::printable(value), way_out));
-}
+constexpr std::uint32_t pod_gpus_max = 64;   // as cluster.gpus may name
 
 /// Of what is already in the cluster.
 result<void> check_name_of(std::string_view option, const std::string& name) {
   if (name.empty() || is_dns_name(name)) return {};
-  return refuse(
+  return refuse_option(
       option, name,
       "no object of Kubernetes can have that name: small letters, digits, '-' and '.', a letter or digit "
       "first and last");
@@ -41,8 +37,9 @@ result<void> check_sizes(const pods_wish& pods) {
        {std::pair{"--memory", &pods.memory}, std::pair{"--memory-max", &pods.memory_max},
         std::pair{"--disk", &pods.disk}})
     if (!value->empty() && !is_size(*value))
-      return refuse(option, *value,
-                    "expected a whole number and a unit of Kubernetes, Ki, Mi, Gi or Ti, as in 4Gi or 512Mi");
+      return refuse_option(
+          option, *value,
+          "expected a whole number and a unit of Kubernetes, Ki, Mi, Gi or Ti, as in 4Gi or 512Mi");
   return {};
 }
 
@@ -50,61 +47,38 @@ result<void> check_sizes(const pods_wish& pods) {
 result<void> check_image(const std::string& image) {
   const auto is_graphic = [](char c) { return c > ' ' && c <= '~'; };
   if (!image.empty() && std::ranges::all_of(image, is_graphic)) return {};
-  return refuse("--image", image, "expected the name of an image, as in registry.example.com/dlrun:0.2.0");
-}
-
-bool is_label_part(std::string_view text) {
-  const auto is_end = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0; };
-  return !text.empty() && text.size() <= label_bytes_max && is_end(text.front()) && is_end(text.back()) &&
-         std::ranges::all_of(text, [&](char c) { return is_end(c) || c == '-' || c == '_' || c == '.'; });
-}
-
-result<void> add_node_labels(const std::vector<std::string>& given, pods_wish& pods) {
-  for (const auto& one : given) {
-    const auto sign = one.find('=');
-    const auto key = one.substr(0, sign), value = sign == one.npos ? "" : one.substr(sign + 1);
-    const auto slash = key.find('/');
-    const bool is_key = slash == key.npos
-                            ? is_label_part(key)
-                            : is_dns_name(key.substr(0, slash)) && is_label_part(key.substr(slash + 1));
-    if (sign == one.npos || !is_key || (!value.empty() && !is_label_part(value)))
-      return refuse(
-          "--node-selector", one,
-          "expected KEY=VALUE of a label of nodes, as in node.kubernetes.io/instance-type=c7i.4xlarge");
-    const auto known = [&](const auto& other) { return other.first == key; };
-    if (std::ranges::any_of(pods.node_labels, known))
-      return refuse("--node-selector", one, "this label was given before, and a node has one value of it");
-    pods.node_labels.emplace_back(key, value);
-  }
-  return {};
+  return refuse_option("--image", image,
+                       "expected the name of an image, as in registry.example.com/dlrun:0.2.0");
 }
 
 result<void> check_hosts_min(pods_options& options) {
   auto& pods = options.pods;
   pods.hosts_min = options.hosts_min == 0 ? pods.hosts + 1 : options.hosts_min;
   if (pods.hosts_min > pods.hosts + 1)
-    return refuse("--hosts-min", std::to_string(options.hosts_min),
-                  fmt::format("with --hosts {} there are {} at most, the control pod included", pods.hosts,
-                              pods.hosts + 1));
-  if (pods.control_cpus != 0U || pods.hosts_min > 1) return {};
-  return refuse(
-      "--hosts-min", std::to_string(options.hosts_min),
-      "with --control-cpus 0 the job runs on other pods than the control pod: let it begin with 2 or "
-      "more");
+    return refuse_option("--hosts-min", std::to_string(options.hosts_min),
+                         fmt::format("with --hosts {} there are {} at most, the control pod included",
+                                     pods.hosts, pods.hosts + 1));
+  if (!spares_control(pods) || pods.hosts_min > 1) return {};
+  return refuse_option("--hosts-min", std::to_string(options.hosts_min),
+                       pods.control_cpus == 0U ? "with --control-cpus 0 the job runs on other pods than the "
+                                                 "control pod: let it begin with 2 or more"
+                                               : "with --control-gpus 0 workers run on other pods than the "
+                                                 "control pod: let the job begin with 2 or "
+                                                 "more");
 }
 
 result<void> check_hosts_max(pods_options& options) {
   auto& pods = options.pods;
   pods.hosts_max = options.hosts_max == 0 ? pods.hosts : options.hosts_max;
   if (pods.hosts_max >= pods.hosts) return {};
-  return refuse(
+  return refuse_option(
       "--hosts-max", std::to_string(options.hosts_max),
       fmt::format("the job begins with --hosts {}, so let it be {} or more", pods.hosts, pods.hosts));
 }
 
 result<void> check_pods_name(const pods_wish& pods) {
   if (is_service_name(pods.name, pods_name_max)) return {};
-  return refuse(
+  return refuse_option(
       "--name", pods.name,
       fmt::format("a Service of Kubernetes is to have it, and the names of pods begin with it: at most {} "
                   "small letters, digits and '-', a letter first and no '-' last; name another with "
@@ -116,7 +90,7 @@ result<void> check_pods_name(const pods_wish& pods) {
 result<void> check_standby(const pods_wish& pods) {
   if (!pods.has_standby) return {};
   if (!pods.run_claim.empty())
-    return refuse(
+    return refuse_option(
         "--run-claim", pods.run_claim,
         "with --standby there are two control pods, and they would share the run folder: leave it out, and "
         "keep the trained model with --model-claim");
@@ -130,18 +104,20 @@ result<void> check_standby(const pods_wish& pods) {
 /// When --memory is known.
 result<void> check_memory_max(const pods_wish& pods) {
   if (pods.memory_max.empty() || size_bytes(pods.memory_max) >= size_bytes(pods.memory)) return {};
-  return refuse("--memory-max", pods.memory_max,
-                fmt::format("each pod has --memory {} from the start, so let it be {} or more", pods.memory,
-                            pods.memory));
+  return refuse_option("--memory-max", pods.memory_max,
+                       fmt::format("each pod has --memory {} from the start, so let it be {} or more",
+                                   pods.memory, pods.memory));
 }
 
 result<void> check_archives(const pods_wish& pods) {
   if (!pods.archive_claim.empty() && pods.archive_claim == pods.run_claim)
-    return refuse("--archive-claim", pods.archive_claim,
-                  "an archive is for when the run is lost, so it needs another claim than --run-claim");
+    return refuse_option(
+        "--archive-claim", pods.archive_claim,
+        "an archive is for when the run is lost, so it needs another claim than --run-claim");
   const auto& rule = job::rule_of(*spec::ArchiveSpec::descriptor()->FindFieldByName("every"));
   if (job::text_allowed(rule, pods.archive_every)) return {};
-  return refuse("--archive-every", pods.archive_every, "expected a duration from 1s to 30d, as in 10min");
+  return refuse_option("--archive-every", pods.archive_every,
+                       "expected a duration from 1s to 30d, as in 10min");
 }
 
 /// All of it, before anything is written.
@@ -149,8 +125,8 @@ result<void> check(pods_options& options) {
   auto& pods = options.pods;
   auto fine = check_image(pods.image);
   if (fine && !pods.name_space.empty() && !is_dns_label(pods.name_space))
-    fine = refuse("--namespace", pods.name_space,
-                  "expected small letters, digits and '-', no '-' first or last, at most 63");
+    fine = refuse_option("--namespace", pods.name_space,
+                         "expected small letters, digits and '-', no '-' first or last, at most 63");
   const std::array names{std::pair{"--data-claim", &pods.data_claim},
                          std::pair{"--run-claim", &pods.run_claim},
                          std::pair{"--model-claim", &pods.model_claim},
@@ -166,18 +142,19 @@ result<void> check(pods_options& options) {
        {std::pair{"--run-claim", &pods.run_claim}, std::pair{"--model-claim", &pods.model_claim},
         std::pair{"--archive-claim", &pods.archive_claim}})
     if (fine && !claim->empty() && *claim == pods.data_claim)
-      fine =
-          refuse(option, *claim,
-                 "the control pod mounts --data-claim to read only, so what it writes needs a claim of its "
-                 "own: name another");
+      fine = refuse_option(
+          option, *claim,
+          "the control pod mounts --data-claim to read only, so what it writes needs a claim of its "
+          "own: name another");
   if (fine) fine = check_archives(pods);
   if (fine && !pods.queue.empty() && pods.run_claim.empty())
-    fine =
-        refuse("--queue", pods.queue,
-               "a queue may suspend the job, and what its pods have is then kept in a claim: name one with "
-               "--run-claim");
+    fine = refuse_option(
+        "--queue", pods.queue,
+        "a queue may suspend the job, and what its pods have is then kept in a claim: name one with "
+        "--run-claim");
   if (fine) fine = check_sizes(pods);
-  if (fine) fine = add_node_labels(options.node_labels, pods);
+  if (fine) fine = read_nodes(options.nodes, pods.nodes);
+  if (fine) fine = settle_gpus(options.gpus, pods);
   if (fine) fine = check_hosts_min(options);
   if (fine) fine = check_hosts_max(options);
   if (fine && !pods.name.empty()) fine = check_pods_name(pods);
@@ -204,6 +181,13 @@ void say_settled(const pods_wish& pods, bool has_memory, bool has_disk) {
   if (pods.data_bytes_max > 0)
     made += fmt::format(" --set data.memory_limit={}MiB", pods.data_bytes_max >> 20);
   say(stderr, "dlrun: as the job needs it, each pod has{} ('dlrun validate FILE --kubernetes')\n", made);
+}
+
+/// What `auto` is, and what is asked for and not used.
+void say_gpus(const pods_wish& pods) {
+  if (pods.settles_device)
+    say(stderr, "dlrun: cluster.device: auto is cuda: pods have GPUs (--gpus {})\n", pods.gpus);
+  if (!pods.idle_gpus.empty()) cli::warn(pods.idle_gpus);
 }
 
 /// What goes with the control pod.
@@ -240,6 +224,29 @@ void add_claims(CLI::App& command, pods_wish& pods) {
                      "PersistentVolumeClaim into which the trained model is written, as NAME.safetensors");
 }
 
+void add_gpus(CLI::App& command, pods_options& options) {
+  add_gpus_of_pods(command, options.pods.gpus, options.gpus.control);
+  command.add_option("--gpu-resource", options.gpus.resource,
+                     "What nodes call their GPUs (default: nvidia.com/gpu)");
+  command.add_option("--gpu-runtime-class", options.gpus.runtime_class,
+                     "RuntimeClass of pods with GPUs (default: that of the cluster)");
+}
+
+void add_nodes(CLI::App& command, node_options& nodes) {
+  command
+      .add_option("--node-selector", nodes.labels,
+                  "Use only nodes with this label, KEY=VALUE; may be repeated")
+      ->allow_extra_args(false);
+  command
+      .add_option("--hosts-node-selector", nodes.hosts_labels,
+                  "The same for the pods beside the control pod alone; may be repeated")
+      ->allow_extra_args(false);
+  command
+      .add_option("--toleration", nodes.tolerations,
+                  "Use nodes with this taint too, KEY[=VALUE]:EFFECT; may be repeated")
+      ->allow_extra_args(false);
+}
+
 void add_options_of_pods(CLI::App& command, pods_options& options) {
   auto& pods = options.pods;
   command
@@ -268,6 +275,7 @@ void add_options_of_pods(CLI::App& command, pods_options& options) {
   command.add_option("--disk", pods.disk,
                      "Room for the run in each pod, but where --run-claim is (default: what the job needs)");
   add_claims(command, pods);
+  add_gpus(command, options);
   command.add_option("--priority-class", pods.priority_class,
                      "PriorityClass of all pods (default: that of the cluster)");
   command.add_option(
@@ -279,10 +287,7 @@ void add_options_of_pods(CLI::App& command, pods_options& options) {
           "Seconds for which a pod may not run before the log and 'dlrun status' say why (default: 60)")
       ->check(decimal())
       ->check(CLI::Range(1U, kubernetes::patience_max_s));
-  command
-      .add_option("--node-selector", options.node_labels,
-                  "Use only nodes with this label, KEY=VALUE; may be repeated")
-      ->allow_extra_args(false);
+  add_nodes(command, options.nodes);
 }
 
 } // namespace
@@ -294,6 +299,20 @@ CLI::Option* add_control_cpus(CLI::App& command, std::optional<std::uint32_t>& c
                   "them is there while another pod is")
       ->check(decimal())
       ->check(CLI::Range(0U, pod_cpus_max));
+}
+
+std::array<CLI::Option*, 2> add_gpus_of_pods(CLI::App& command, std::uint32_t& gpus,
+                                             std::optional<std::uint32_t>& control) {
+  auto* of_all = command.add_option("--gpus", gpus, "GPUs of each pod, for its workers (default: none)")
+                     ->check(decimal())
+                     ->check(CLI::Range(1U, pod_gpus_max));
+  auto* of_control = command
+                         .add_option("--control-gpus", control,
+                                     "GPUs of the control pod (default: --gpus, or none with --control-cpus "
+                                     "0); 0: no worker is there")
+                         ->check(decimal())
+                         ->check(CLI::Range(0U, pod_gpus_max));
+  return {of_all, of_control};
 }
 
 void add_pods_options(CLI::App& command, pods_options& options) {
@@ -331,6 +350,7 @@ result<void> settle(pods_options& options) {
   if (pods.secret.empty())
     if (auto made = make_key(pods); !made) return made;
   say_settled(pods, has_memory, has_disk);
+  say_gpus(pods);
   say_lost(pods);
   return {};
 }

@@ -2,8 +2,10 @@
 #pragma once
 
 #include "cli/kubernetes_objects.hpp"
+#include "cli/pods_gpus.hpp"
 
 #include <CLI/CLI.hpp>
+#include <array>
 #include <cstdint>
 #include <dlrun/error.hpp>
 #include <optional>
@@ -18,11 +20,16 @@ struct pods_options {
   pods_wish pods{.name = {}, .name_space = {}, .image = {}, .job_file = {}};
   std::uint32_t hosts_min = 0; ///< 0: all
   std::uint32_t hosts_max = 0; ///< 0: no more than pods.hosts
-  std::vector<std::string> node_labels;
+  gpu_options gpus{};
+  node_options nodes{};
 };
 
 /// Of the control pod alone. `cpus` outlives the command.
 CLI::Option* add_control_cpus(CLI::App& command, std::optional<std::uint32_t>& cpus);
+
+/// Of each pod, and of the control pod. Both outlive the command.
+std::array<CLI::Option*, 2> add_gpus_of_pods(CLI::App& command, std::uint32_t& gpus,
+                                             std::optional<std::uint32_t>& control);
 
 /// FILE and all options. `options` outlives the command.
 void add_pods_options(CLI::App& command, pods_options& options);

@@ -22,6 +22,8 @@ struct validate_options {
   bool kubernetes = false;
   std::uint32_t hosts = 1; ///< pods beside the control pod
   std::optional<std::uint32_t> control_cpus{};
+  std::uint32_t gpus = 0; ///< of each pod; 0: of a job with cluster.device: cuda 1
+  std::optional<std::uint32_t> control_gpus{};
 };
 
 /// What a pod needs, and what `dlrun manifests` is to be told.
@@ -29,21 +31,40 @@ struct pod_figures {
   runtime::pod_needs needs;
   std::string memory, disk;
   std::uint64_t data_mib = 0; ///< decoded
+  std::string gpus{};         ///< options
 };
+
+/// What pods there are to be, with GPUs where the job needs some.
+result<pods_wish> wish_of(const spec::JobSpec& job, const validate_options& options) {
+  pods_wish wish{.name = {}, .name_space = {}, .image = {}, .job_file = {}};
+  wish.hosts = options.hosts;
+  wish.hosts_min = options.hosts + 1;
+  wish.control_cpus = options.control_cpus;
+  wish.gpus = options.gpus == 0 && needs_gpus(job) ? 1 : options.gpus;
+  if (auto settled = settle_gpus({.control = options.control_gpus}, wish); !settled)
+    return tl::unexpected(settled.error());
+  if (auto fine = check_gpus(job, wish); !fine) return tl::unexpected(fine.error());
+  return wish;
+}
 
 /// With the data that is there.
 result<pod_figures> figures_of(const runtime::prepared_job& job, const validate_options& options) {
-  const auto hosts = options.hosts + 1;
-  const auto sizes = runtime::sizes_of(job.spec, hosts);
+  const auto wish = wish_of(job.spec, options);
+  if (!wish) return tl::unexpected(wish.error());
+  auto spec = job.spec;
+  if (wish->settles_device) spec.mutable_cluster()->set_device("cuda");
+  const auto sizes = sizes_on_pods(spec, *wish);
   if (!sizes) return tl::unexpected(sizes.error());
   std::uint64_t data = 0;
   for (const auto& memory : data::memory_of(*job.data)) data += memory->bytes().size();
   data = (data + (1U << 20) - 1) >> 20 << 20;
-  const auto pods = runtime::pods_at_least(hosts, options.control_cpus == 0U);
+  const auto pods = pods_at_least(*wish);
   pod_figures made{
       .needs = runtime::needs_of_pod(*sizes, pods, data), .memory = {}, .disk = {}, .data_mib = data >> 20};
   made.memory = memory_text(runtime::sum_of(made.needs.memory));
   made.disk = disk_text(runtime::sum_of(made.needs.disk));
+  if (wish->gpus > 0) made.gpus = fmt::format(" --gpus {}", wish->gpus);
+  if (options.control_gpus) made.gpus += fmt::format(" --control-gpus {}", *options.control_gpus);
   return made;
 }
 
@@ -98,10 +119,11 @@ int validate(const validate_options& options) {
       job->spec.train().epochs());
   if (pod)
     say(stdout,
-        "{}where any one of its {} pods may be away; for 'dlrun manifests' and 'submit': --hosts {}{} "
+        "{}where any one of its {} pods may be away; for 'dlrun manifests' and 'submit': --hosts {}{}{} "
         "--memory {} --disk {} --set data.memory_limit={}MiB\n",
         table_of(pod->needs), options.hosts + 1, options.hosts,
-        options.control_cpus == 0U ? " --control-cpus 0" : "", pod->memory, pod->disk, pod->data_mib);
+        options.control_cpus == 0U ? " --control-cpus 0" : "", pod->gpus, pod->memory, pod->disk,
+        pod->data_mib);
   return 0;
 }
 
@@ -122,6 +144,8 @@ void add_validate(CLI::App& app, verb& chosen) {
       ->check(CLI::Range(1U, pods_hosts_max))
       ->needs(kubernetes);
   add_control_cpus(*command, options->control_cpus)->needs(kubernetes);
+  for (auto* option : add_gpus_of_pods(*command, options->gpus, options->control_gpus))
+    option->needs(kubernetes);
   command->callback([options, &chosen] { chosen = [options] { return validate(*options); }; });
 }
 

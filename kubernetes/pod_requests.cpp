@@ -3,6 +3,7 @@
 #include "kubernetes/json_text.hpp"
 #include "kubernetes/pod_memory.hpp"
 
+#include <algorithm>
 #include <fmt/format.h>
 
 namespace dlrun::kubernetes {
@@ -16,6 +17,49 @@ api_request for_pods(const std::string& verb, const std::string& name = "") {
 
 api_request for_pods_object(const std::string& verb, const std::string& job, const std::string& body = "") {
   return {.verb = verb, .version = "v1", .resource = "configmaps", .name = pods_object_of(job), .body = body};
+}
+
+/// Kubernetes itself lets pods bear some taints, each kind for its own reasons.
+bool is_of_kubernetes(const json& toleration) {
+  return text_at(toleration, "/key").starts_with("node.kubernetes.io/");
+}
+
+/// Of these each kind of pod has its own part, which the template tells.
+bool is_shared_out(const std::string& resource) {
+  return resource == "cpu" || resource == "ephemeral-storage";
+}
+
+/// What a container of the control pod has, where that of the template says nothing of it: memory,
+/// GPUs, and variables that have the same value everywhere.
+void add_parts(const json& own, json& made) {
+  for (const auto* kind : {"requests", "limits"})
+    for (const auto& [name, amount] : member(member(own, "resources"), kind).items())
+      if (!is_shared_out(name) && !member(member(made, "resources"), kind).contains(name))
+        made["resources"][kind][name] = amount;
+  auto variables = made.value("env", json::array());
+  for (const auto& one : member(own, "env")) {
+    const auto is_of_its_name = [&](const json& other) {
+      return text_in(other, "name") == text_in(one, "name");
+    };
+    if (one.contains("value") && std::ranges::none_of(variables, is_of_its_name)) variables.push_back(one);
+  }
+  if (!variables.empty()) made["env"] = std::move(variables);
+}
+
+/// What somebody may have changed in the control pod and means for all: what is the same for both,
+/// and of nodes what they have to have or may have. What the template has beside stays.
+void make_like(const json& own, json& made) {
+  for (const auto* key : {"imagePullSecrets", "priorityClassName"})
+    if (const auto found = own.find(key); found != own.end()) made[key] = *found;
+  if (const auto found = own.find("runtimeClassName"); found != own.end() && !made.contains(found.key()))
+    made[found.key()] = *found;
+  if (const auto labels = own.find("nodeSelector"); labels != own.end()) made["nodeSelector"].update(*labels);
+  add_parts(own.at("containers").at(0), made["containers"][0]);
+  auto tolerations = made.value("tolerations", json::array());
+  for (const auto& one : own.value("tolerations", json::array()))
+    if (!is_of_kubernetes(one) && std::ranges::find(tolerations, one) == tolerations.end())
+      tolerations.push_back(one);
+  if (!tolerations.empty()) made["tolerations"] = std::move(tolerations);
 }
 
 std::string pods_selector(const std::string& job, const char* component) {
@@ -125,9 +169,7 @@ answer<void> pod_requests::look_at_own_pod(time_point give_up) {
   const json::json_pointer image{"/spec/containers/0/image"};
   if (!own->contains(image)) return tl::unexpected(odd("Pod"));
   source_.pod_template[image] = own->at(image);
-  for (const auto* key : {"imagePullSecrets", "nodeSelector", "priorityClassName"})
-    if (const auto found = own->at("spec").find(key); found != own->at("spec").end())
-      source_.pod_template["spec"][key] = *found;
+  make_like(own->at("spec"), source_.pod_template["spec"]);
   is_like_own_pod_ = true;
   return {};
 }

@@ -127,11 +127,16 @@ result<engine::gpu_set> open_gpu(const spec::JobSpec& spec, int number) {
   return engine::gpu_set{*module, {number}, arithmetic_of(spec)};
 }
 
-result<std::optional<device_choice>> settle_device(prepared_job& job) {
+result<std::optional<device_choice>> settle_device(prepared_job& job, bool has_gpus_here) {
   auto& cluster = *job.spec.mutable_cluster();
   if (job::device_of(job.spec) == job::device::cpu) return std::nullopt;
-  auto found = find_gpus(job.spec);
   const bool is_auto = job::device_of(job.spec) == job::device::automatic;
+  if (!has_gpus_here && !is_auto) return std::nullopt;
+  if (!has_gpus_here)
+    return refused(
+        "cluster.device: \"auto\" is settled by the GPUs of the root's host, and the list of hosts "
+        "says gpus: none of it: let it be \"cuda\" or \"cpu\"");
+  auto found = find_gpus(job.spec);
   if (const auto needs = needs_of_gpus(job.spec); !found && !needs.empty())
     return without_gpus(found.error(), fmt::format("{}", fmt::join(needs, " and ")));
   if (found) {
@@ -144,7 +149,8 @@ result<std::optional<device_choice>> settle_device(prepared_job& job) {
   return choice;
 }
 
-result<void> settle_device_again(prepared_job& job) {
+result<void> settle_device_again(prepared_job& job, bool has_gpus_here) {
+  if (!has_gpus_here) return {};
   auto gpus = open_gpus(job.spec);
   if (!gpus) return without_gpus(gpus.error(), "train again in another folder with cluster.device: cpu");
   job.gpus = std::move(*gpus);

@@ -38,12 +38,14 @@ result<engine::gpu_set> open_gpus(const spec::JobSpec& spec);
 result<engine::gpu_set> open_gpu(const spec::JobSpec& spec, int number);
 
 /// For a run that begins: decides what `cluster.device: auto` becomes, writes that into the
-/// specification, and fills in the GPUs of the job. @returns the decision, or nothing when the job
-/// names its device; errors as open_gpus(), with what in the job would let it run without GPUs:
-/// also for auto, where there are none and cluster.gpus or train.precision needs them.
-result<std::optional<device_choice>> settle_device(prepared_job& job);
+/// specification, and fills in the GPUs of the job. @param has_gpus_here false: the list of hosts
+/// says that this one has none, and workers compute on others alone @returns the decision, or
+/// nothing when the job names its device; errors as open_gpus(), with what in the job would let it
+/// run without GPUs: also for auto, where there are none and cluster.gpus or train.precision needs
+/// them, or where this host has none to tell by.
+result<std::optional<device_choice>> settle_device(prepared_job& job, bool has_gpus_here = true);
 
 /// For a run that is resumed, whose device is settled. @returns as open_gpus().
-result<void> settle_device_again(prepared_job& job);
+result<void> settle_device_again(prepared_job& job, bool has_gpus_here = true);
 
 } // namespace dlrun::runtime

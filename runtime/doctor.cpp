@@ -126,7 +126,8 @@ private:
     for (const auto* check : {"address", "folder", "disk", "memory", "files", "processes"})
       tell(one.place, check, facts->value(check, ""));
     if (options_.job) tell(one.place, "data", facts->value("data", ""), facts->value("data_note", ""));
-    if (options_.job && job::device_of(options_.job->spec) == job::device::cuda)
+    const bool has_gpus = one.place != options_.hosts.here || options_.hosts.has_own_gpus();
+    if (options_.job && job::device_of(options_.job->spec) == job::device::cuda && has_gpus)
       tell(one.place, "gpus", facts->value("gpus", ""));
     watch_beats(one, *facts);
   }

@@ -160,6 +160,7 @@ agent::host_agent_arguments arguments_of(const bootstrap::HostBundle& bundle, ho
   return {.core = core_of(bundle, boot),
           .started_by = bundle.agent_process(),
           .cpus = bundle.cpus() != 0 ? bundle.cpus() : usable_cpus(),
+          .gpus = static_cast<std::uint32_t>(part.job->gpus.numbers.size()),
           .stores = look_at_stores(bundle, *part.job),
           .folder = bundle.folder(),
           .data_at = part.giver ? part.giver->address() : "",

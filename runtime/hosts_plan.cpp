@@ -19,6 +19,8 @@
 namespace dlrun::runtime {
 namespace {
 
+constexpr std::string_view no_gpus = "none";
+
 std::string to_number(const sockaddr* address) {
   char text[NI_MAXHOST] = {};
   const auto known =
@@ -66,6 +68,17 @@ result<int> find_here(hosts_plan& plan) {
   return fail(error_code::bad_usage,
               fmt::format("{}: hosts {} and {} are both this machine: list each host once", plan.file,
                           plan.hosts.hosts(found[0]).name(), plan.hosts.hosts(found[1]).name()));
+}
+
+/// Of another host than the root's there would be no use.
+result<void> check_gpus(const hosts_plan& plan) {
+  for (int place = 0; place < plan.hosts.hosts_size(); ++place)
+    if (const auto& host = plan.hosts.hosts(place); host.gpus() == no_gpus && place != plan.here)
+      return fail(error_code::bad_usage,
+                  fmt::format("{}: host {}: gpus: none is for the host where the command runs, {}: leave the "
+                              "key out, or take the host out of the list",
+                              plan.file, host.name(), plan.own().name()));
+  return {};
 }
 
 /// Where a host has none for the job.
@@ -178,7 +191,8 @@ result<hosts_plan> plan_hosts(const std::filesystem::path& file, const std::stri
   const auto here = find_here(plan);
   if (!here) return tl::unexpected(here.error());
   plan.here = *here;
-  if (auto fine = check_cores(plan); !fine) return tl::unexpected(fine.error());
+  for (const auto& check : {check_cores, check_gpus})
+    if (auto fine = check(plan); !fine) return tl::unexpected(fine.error());
   if (plan.hosts.has_join() && plan.hosts.hosts_size() == 1) return plan; // there is nobody to start
   auto starter = find_program(plan.hosts.start(0), plan.file);
   if (!starter) return tl::unexpected(starter.error());
@@ -201,6 +215,10 @@ std::size_t hosts_at_least(const std::optional<hosts_plan>& plan) {
   return static_cast<std::size_t>(
       std::max<std::int64_t>(plan->hosts.hosts_size(), plan->hosts.join().hosts_min()));
 }
+
+bool hosts_plan::has_own_gpus() const { return own().gpus() != no_gpus; }
+
+bool has_gpus_here(const std::optional<hosts_plan>& plan) { return !plan || plan->has_own_gpus(); }
 
 bool coordinator_moves(const hosts_plan& plan, const spec::JobSpec& job) {
   return job.cluster().journal().has_etcd() && plan.hosts.coordinator() != "root";

@@ -21,6 +21,8 @@ struct hosts_plan {
   std::vector<std::string> numbers; ///< of the address of each
 
   const spec::HostSpec& own() const { return hosts.hosts(here); }
+  /// Whether the list lets workers use GPUs of this host.
+  bool has_own_gpus() const;
   const std::string& number_of(int place) const { return numbers.at(static_cast<std::size_t>(place)); }
   const std::string& own_number() const { return number_of(here); }
   /// Words of the command that starts the agent of a host; the first is the path of a program on
@@ -41,6 +43,9 @@ result<std::optional<hosts_plan>> plan_hosts_if_named(const std::string& file, c
 
 /// With so many hosts, this one included, a job begins at least; 1 where no list is named.
 std::size_t hosts_at_least(const std::optional<hosts_plan>& plan);
+
+/// Whether workers may use GPUs of this host: no list says that it has none.
+bool has_gpus_here(const std::optional<hosts_plan>& plan);
 
 /// Whether the coordinator of `job` may run on any host of the list.
 bool coordinator_moves(const hosts_plan& plan, const spec::JobSpec& job);

@@ -114,6 +114,8 @@ agent::hosted_roles_config config_of(const hosts_plan& plan, const common::job_c
   config.root_beats_at = beats.exchange->address();
   config.root = plan.own().name();
   config.root_cpus = plan.own().has_cpus() ? static_cast<std::uint32_t>(plan.own().cpus()) : usable_cpus();
+  config.workers_need_gpus = job::device_of(job.spec) == job::device::cuda;
+  config.root_gpus = static_cast<std::uint32_t>(job.gpus.numbers.size());
   config.threads_per_worker = static_cast<std::uint32_t>(job.spec.cluster().threads_per_worker());
   config.coordinator_moves = coordinator_moves(plan, job.spec);
   config.root_stores = held_stores(job.run_dir, job.ps_shards(), job.run);
@@ -173,6 +175,11 @@ result<void> check_for_hosts(const spec::JobSpec& job, const std::optional<hosts
   if (auto reached = hosts ? result<void>{} : check_loopback(job); !reached) return reached;
   if (auto enough = check_process_limit(job, hosts_at_least(hosts)); !enough) return enough;
   const auto there = hosts_at_least(hosts);
+  if (there == 1 && job::device_of(job) == job::device::cuda && !has_gpus_here(hosts))
+    return fail(error_code::bad_usage,
+                fmt::format("{}: host {}: with gpus: none workers run on other hosts, and the job begins "
+                            "without any: list one, or write join.hosts_min: 2 or more",
+                            hosts->file, hosts->own().name()));
   if (replicas_on(job, there) <= there) return {};
   return fail(error_code::bad_spec,
               fmt::format("durability.replicas: {} stores of each PS shard are on as many hosts, and the job "

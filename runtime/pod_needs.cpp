@@ -16,6 +16,7 @@
 #include <fmt/format.h>
 #include <functional>
 #include <numeric>
+#include <variant>
 
 namespace dlrun::runtime {
 namespace {
@@ -29,6 +30,11 @@ constexpr std::uint64_t coordinator_bytes = 7 * mib;
 constexpr std::uint64_t ps_shard_bytes = 12 * mib; // the memory of RocksDB fills up in longer jobs
 constexpr std::uint64_t keeper_bytes = 12 * mib;
 constexpr std::uint64_t worker_bytes = 12 * mib;
+/// An allowance, which nobody has measured: the libraries of CUDA take 200 MB of the host
+/// (kernels/cuda/module.hpp), and the context and the code of the kernels that a worker uses as
+/// much again or more. An agent looks which GPUs there are.
+constexpr std::uint64_t cuda_worker_bytes = 1024 * mib;
+constexpr std::uint64_t cuda_agent_bytes = 512 * mib;
 
 /// Versions of the parameters that a PS shard serves (R8), and of a worker's copy of them.
 constexpr std::uint64_t versions_kept = 2;
@@ -59,6 +65,20 @@ std::uint64_t floats(std::uint64_t count) { return count * sizeof(float); }
 std::uint64_t working_floats(const engine::model& model) {
   std::uint64_t sum = 0;
   for (const auto& node : model.nodes()) sum += static_cast<std::uint64_t>(node.layer->output_size());
+  return sum;
+}
+
+/// Of a record: its outputs, for the metrics; of a layer that the host computes what it reads and
+/// writes, with gradients, and as much as it writes for what it keeps.
+std::uint64_t floats_beside_gpu(const engine::model& model) {
+  auto sum = static_cast<std::uint64_t>(model.nodes().back().layer->output_size());
+  for (const auto& node : model.nodes()) {
+    const auto& layer = *node.layer;
+    if (!std::holds_alternative<engine::host_description>(layer.describe())) continue;
+    sum += 3 * static_cast<std::uint64_t>(layer.output_size());
+    for (const auto& input : layer.input_shapes())
+      sum += 2 * static_cast<std::uint64_t>(element_count(input).value_or(0));
+  }
   return sum;
 }
 
@@ -142,12 +162,21 @@ private:
     add(are_away ? "their copies of the parameters, and those that come in"
                  : "their copies of the parameters",
         workers * versions_kept * job_.parameters * (are_away ? 2 : 1));
-    add("activations", workers * job_.activations);
+    add(job_.on_gpus ? "outputs that GPUs tell, and layers that the host computes" : "activations",
+        workers * beside_parameters());
+    if (job_.on_gpus) {
+      add(fmt::format("CUDA and its libraries in {} workers (an allowance)", workers),
+          workers * cuda_worker_bytes);
+      add("CUDA and its libraries in the agent (an allowance)", cuda_agent_bytes);
+    }
     add("microbatches that are read ahead", workers * (std::uint64_t{2} * slots + 2) * job_.microbatch);
     if (job_.evaluates)
       add("evaluation: parameters and activations",
-          workers * (job_.parameters + job_.activations + 2 * job_.microbatch));
+          workers * (job_.parameters + beside_parameters() + 2 * job_.microbatch));
   }
+
+  /// Of a microbatch, in the memory of the host.
+  std::uint64_t beside_parameters() const { return job_.on_gpus ? job_.beside_gpu : job_.activations; }
 
   void add_processes() {
     add(fmt::format("processes: root, coordinator, {} PS shards, {} workers{}", share_.ps_shards,
@@ -220,6 +249,8 @@ result<job_sizes> sizes_of(const spec::JobSpec& spec, std::size_t hosts) {
                   .evaluates = spec.data().has_validation(),
                   .max_recovery_s = job::parse_duration(spec.durability().max_recovery()).value_or(0.5),
                   .disk_quota = {}};
+  sizes.on_gpus = job::device_of(spec) == job::device::cuda;
+  sizes.beside_gpu = batch * floats(floats_beside_gpu(**model));
   const auto shards = static_cast<std::uint32_t>(cluster.ps_shards());
   for (const auto& range : engine::place_blocks((*model)->layout(), shards))
     sizes.shards.push_back(floats(range.size));
@@ -233,14 +264,17 @@ std::uint32_t pods_at_least(std::uint32_t hosts_min, bool spares_control) {
   return hosts_min > away ? hosts_min - away : 1;
 }
 
-/// A worker goes where the fewest threads of roles are, a PS shard where the fewest of its kind
+/// A worker goes where the fewest threads of roles are, on GPUs where the fewest workers are, a PS
+/// shard where the fewest of its kind
 /// are, or, where it has a copy, to that. Copies gather where no PS shard was lost.
 pod_share largest_share(const job_sizes& job, std::uint32_t pods) {
   DLRUN_CHECK(pods > 0 && job.workers > 0, "{} workers on {} pods", job.workers, pods);
   const auto shards = static_cast<std::uint32_t>(job.shards.size());
   const auto even = rounded_up(shards, pods);
-  const auto before = std::uint64_t{job.workers - 1} * job.threads_per_worker + shards;
-  const auto workers = before / (std::uint64_t{pods} * job.threads_per_worker) + 1;
+  const auto threads = job.on_gpus ? 1 : job.threads_per_worker;
+  const auto before = std::uint64_t{job.workers - 1} * threads + (job.on_gpus ? 0 : shards);
+  const auto computing = std::max(1U, pods - std::min(pods, job.pods_without_gpus));
+  const auto workers = before / (std::uint64_t{computing} * threads) + 1;
   return {.workers = static_cast<std::uint32_t>(std::min<std::uint64_t>(job.workers, workers)),
           .ps_shards = std::min(shards, even * (1 + job.copies)),
           .keepers = pods == 1 || job.copies == 0 ? 0 : shards};

@@ -29,6 +29,10 @@ struct job_sizes {
   bool evaluates = false;                    ///< there is validation data
   double max_recovery_s = 0.5;               ///< durability.max_recovery
   std::optional<std::uint64_t> disk_quota{}; ///< durability.disk_quota
+  bool on_gpus = false;                      ///< workers compute on GPUs: cluster.device is cuda
+  /// Then: of a microbatch, what its GPU tells of the outputs, and layers that the host computes.
+  std::uint64_t beside_gpu = 0;
+  std::uint32_t pods_without_gpus = 0; ///< of those that are the placement's to use: no worker is there
 };
 
 /// Of a complete specification, whose data need not be there. @param hosts with so many the job
@@ -43,7 +47,8 @@ struct pod_share {
 };
 
 /// The most of each on one pod while the job runs on `pods` (at least 1) of equal size or more, all
-/// of which are the placement's to use. Pure, as are the next ones.
+/// of which are the placement's to use. Those that have GPUs have equally many, or more. Pure, as
+/// are the next ones.
 pod_share largest_share(const job_sizes& job, std::uint32_t pods);
 
 /// So many pods there are at least while the job runs: of those with which it may begin, the

@@ -258,7 +258,7 @@ result<void> prepare_resumed(const trained_with& past, const wish& what, resumpt
   if (auto fits = check_fits(job->spec, what); !fits) return fits;
   if (auto opened = open_metrics_port(*job); !opened) return opened;
   if (auto settled = settle_journal_again(job->spec); !settled) return settled;
-  if (auto settled = settle_device_again(*job); !settled) return settled;
+  if (auto settled = settle_device_again(*job, has_gpus_here(what.hosts)); !settled) return settled;
   auto revisions = past.revisions;
   if (*change == spec_change::revision) {
     if (!options.from) job->spec.mutable_train()->clear_from(); // that was for the revision before

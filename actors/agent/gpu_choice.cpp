@@ -32,12 +32,12 @@ std::vector<std::uint32_t> gpu_choice::left() const {
 }
 
 std::optional<std::uint32_t> gpu_choice::take(std::uint32_t worker) {
-  if (gpus_.empty()) return std::nullopt;
-  auto* chosen = &gpus_[worker % gpus_.size()];
-  if (chosen->is_avoided) // the last one never is
-    chosen = &*std::ranges::min_element(gpus_, {}, [](const known_gpu& one) {
-      return std::pair{one.is_avoided, one.workers};
-    });
+  known_gpu* chosen = nullptr;
+  for (std::size_t i = 0; i < gpus_.size(); ++i) {
+    auto& one = gpus_[(worker + i) % gpus_.size()];
+    if (!one.is_avoided && (chosen == nullptr || one.workers < chosen->workers)) chosen = &one;
+  }
+  if (chosen == nullptr) return std::nullopt; // there are none: the last one is never avoided
   ++chosen->workers;
   return chosen->number;
 }

@@ -19,9 +19,10 @@ struct avoided_gpu {
   bool operator==(const avoided_gpu&) const = default;
 };
 
-/// Pure: of one host. Worker i gets the i-th GPU of the job, from the start again after the last.
-/// One that fails three times within a minute is avoided while another is left, and its workers get
-/// those of the others that have the fewest: all compute the same bits. What was avoided stays so.
+/// Pure: of one host. A start gets the GPU that has the fewest workers; of equals, for worker i the
+/// i-th of the job, from the start again after the last, or the next one after that. One that fails
+/// three times within a minute is avoided while another is left: all compute the same bits. What
+/// was avoided stays so.
 class gpu_choice {
 public:
   /// @param gpus their numbers, in the order of cluster.gpus; none: workers compute on processors

@@ -104,7 +104,8 @@ void host_agent_state::join() {
                                    .root = arguments_.started_by,
                                    .running = std::move(running),
                                    .data_at = arguments_.data_at,
-                                   .intake = arguments_.intake};
+                                   .intake = arguments_.intake,
+                                   .gpus = arguments_.gpus};
   common::ask_with(
       self_, agent_, join_deadline, here, protocol::host_agent_actor{self_},
       [this, leaving = core_.is_leaving()](const protocol::join_reply& reply) {

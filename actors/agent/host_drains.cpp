@@ -68,6 +68,12 @@ bool leaves_no_host_for_copies(const std::string& host, const std::string& root,
   return open_hosts_but(host, root, seen).size() < replicas(seen);
 }
 
+/// Where they need GPUs, not every host takes them.
+bool has_others_for_workers(const std::string& host, placement places) {
+  places.set_closed(host, true);
+  return places.can_put(protocol::worker_role({0}));
+}
+
 std::string refusal_without(const std::string& host, const std::string& root, const drain_sight& seen) {
   const auto wanted = replicas(seen);
   if (wanted == 2)
@@ -247,6 +253,11 @@ result<protocol::job_event> host_drains::begin(const std::string& host, const dr
                               "after 'dlrun stop' and 'dlrun resume --hosts' with --set "
                               "durability.replicas=auto",
                               host, fmt::join(shards, ", ")));
+  if (!has_others_for_workers(host, seen.places))
+    return refuse(
+        fmt::format("host {} has the last GPUs in use, and without them no worker computes: let another "
+                    "host that has some join first, or undo the drain of one",
+                    host));
   const bool without_copies = leaves_no_host_for_copies(host, root_, seen);
   if (without_copies && !seen.places.copies_may_wait()) return refuse(refusal_without(host, root_, seen));
   const auto& begun = hosts_[host] = {.without_copies = without_copies};

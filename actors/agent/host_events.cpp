@@ -132,6 +132,12 @@ job_event copy_waits(const role_name& keeper, const fence& self) {
                 protocol::to_string(keeper), protocol::shard_of(keeper)));
 }
 
+job_event worker_waits(const role_name& worker, const fence& self) {
+  return of_role(
+      worker, self, "role-waits",
+      fmt::format("{} waits for a host that has GPUs and takes roles", protocol::to_string(worker)));
+}
+
 job_event store_missing(const role_name& role, const fence& self, const std::string& hosts_before) {
   return of_role(
       role, self, "store-missing",

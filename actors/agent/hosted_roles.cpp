@@ -44,11 +44,13 @@ std::optional<protocol::duration> judge(const protocol::start_report& report, co
   return trials.on_failed(report.host, now);
 }
 
-/// A keeper without another host than that of its PS shard: nobody waits for it.
-void wait_unprotected(const role_name& keeper, const fence& self, placement& places, hosted_actions& out) {
-  places.forget(keeper);
-  out.push_back(tell_launch{keeper, self, role_runs{}});
-  out.push_back(host_events::copy_waits(keeper, self));
+/// A keeper without another host than that of its PS shard, or a worker without one that has GPUs:
+/// nobody waits for it.
+void wait_for_host(const role_name& role, const fence& self, placement& places, hosted_actions& out) {
+  places.forget(role);
+  out.push_back(tell_launch{role, self, role_runs{}});
+  out.push_back(role.kind == role_kind::keeper ? host_events::copy_waits(role, self)
+                                               : host_events::worker_waits(role, self));
 }
 
 /// A run that goes on has stores of its PS shards, unless it ended before they began.
@@ -71,11 +73,12 @@ bool may_join_this_root(std::uint64_t started_by, const hosted_roles_config& con
 hosted_roles::hosted_roles(hosted_roles_config config)
     : config_{std::move(config)}
     , roster_{config_.rules, names_of(config_.hosts)}
-    , placement_{config_.root, config_.threads_per_worker, config_.coordinator_moves, config_.copies_may_wait}
+    , placement_{config_.root, config_.threads_per_worker, config_.coordinator_moves, config_.copies_may_wait,
+                 config_.workers_need_gpus}
     , admission_{config_.joining, 1 + config_.hosts.size()}
     , starts_{config_.repeat_after}
     , departures_{config_.repeat_after, config_.gathers.has_value()} {
-  placement_.add_host(config_.root, config_.root_cpus);
+  placement_.add_host(config_.root, config_.root_cpus, config_.root_gpus);
   placement_.set_stores(config_.root, config_.root_stores);
   for (const auto& [host, stage] : config_.drains) {
     placement_.set_closed(host, true);
@@ -120,7 +123,7 @@ hosted_actions hosted_roles::start(const role_name& role, const fence& self, tim
   one.moves = copies.moves;
   if (placement_.best_copy({role.index}, copies.whole) != nullptr) one.whole = copies.whole;
   if (!placement_.can_put(role)) {
-    wait_unprotected(role, self, placement_, out);
+    wait_for_host(role, self, placement_, out);
   } else if (const auto* host = !one.whole.empty() ? nullptr : host_to_wait_for(role)) {
     out.push_back(host_events::waits(role, self, *host, config_.store_patience));
   } else {
@@ -197,7 +200,7 @@ hosted_actions hosted_roles::on_joined(const protocol::host_joined& joined, time
   const auto wanted = config_.hosts.at(joined.host);
   const auto cpus = std::max(wanted != 0 ? wanted : joined.cpus, 1U);
   if (config_.gathers || roster_.state_of(joined.host) != host_state::leaving)
-    placement_.add_host(joined.host, cpus);
+    placement_.add_host(joined.host, cpus, joined.gpus);
   if (before != joined.boot) {
     placement_.set_stores(joined.host, joined.stores);
     out.push_back(host_events::joined(joined.host, cpus));

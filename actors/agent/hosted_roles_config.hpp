@@ -26,6 +26,8 @@ struct hosted_roles_config {
   /// The others: by name, with the cores they are to be used with; 0: those their agents tell of.
   std::map<std::string, std::uint32_t> hosts{};
   std::uint32_t threads_per_worker = 1;
+  bool workers_need_gpus = false; ///< cluster.device is cuda
+  std::uint32_t root_gpus = 0;    ///< that workers use here
   bool coordinator_moves = false; ///< its journal can be had from every host
   /// R37: `durability.replicas: auto` chose that there are copies. One for which no host is in use
   /// waits for one while others are drained; else it keeps the host that it has.

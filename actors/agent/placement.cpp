@@ -26,19 +26,32 @@ std::uint32_t threads_of(const role_name& role, std::uint32_t threads_per_worker
   }
 }
 
+/// Once a worker is there: how many share how much of its host. A host that has nothing for them
+/// comes last.
+struct worker_share {
+  std::uint64_t sharers, of;
+  std::uint64_t beside; ///< threads that keep its cores busy
+};
+
+bool is_less(const worker_share& one, const worker_share& other) {
+  const auto here = one.sharers * other.of, there = other.sharers * one.of;
+  return here < there || (here == there && one.beside < other.beside);
+}
+
 } // namespace
 
 placement::placement(std::string root, std::uint32_t threads_per_worker, bool coordinator_moves,
-                     bool copies_may_wait, protocol::planted_bug bug)
+                     bool copies_may_wait, bool workers_need_gpus, protocol::planted_bug bug)
     : root_{std::move(root)}
     , threads_per_worker_{threads_per_worker}
     , coordinator_moves_{coordinator_moves}
     , copies_may_wait_{copies_may_wait}
+    , workers_need_gpus_{workers_need_gpus}
     , bug_{bug} {}
 
-void placement::add_host(const std::string& name, std::uint32_t cpus) {
+void placement::add_host(const std::string& name, std::uint32_t cpus, std::uint32_t gpus) {
   DLRUN_CHECK(cpus > 0 || name == root_, "host {} has cores", name);
-  hosts_[name] = cpus;
+  hosts_[name] = {cpus, gpus};
   gone_.erase(name);
 }
 
@@ -152,6 +165,7 @@ placement::load placement::load_of(const std::string& host, const role_name& exc
     sum.threads += threads_of(role, threads_per_worker_);
     if (role.kind == role_kind::ps_shard) ++sum.ps_shards;
     if (role.kind == role_kind::keeper) ++sum.keepers;
+    if (role.kind == role_kind::worker) ++sum.workers;
     if (role.kind == role_kind::coordinator) sum.coordinator = coordinator_moves_;
   }
   return sum;
@@ -222,6 +236,10 @@ bool placement::has_open_host_for_copy(const role_name& keeper) const {
 }
 
 bool placement::can_put(const role_name& role) const {
+  if (role.kind == role_kind::worker)
+    return std::ranges::any_of(hosts_, [&](const auto& one) {
+      return is_open(one.first) && one.second.takes_workers(workers_need_gpus_);
+    });
   if (role.kind != role_kind::keeper) return true;
   if (find(protocol::ps_shard_role(protocol::shard_of(role))) == nullptr) return false;
   const auto before = host_of(role);
@@ -253,19 +271,21 @@ place placement::choose_for_keeper(const role_name& role, bool elsewhere) const 
 }
 
 place placement::choose_for_worker(const role_name& role) const {
-  // Busy threads a core once the worker is there, compared as fractions; a host without cores comes
-  // last.
-  std::optional<std::pair<std::uint64_t, std::uint64_t>> best;
+  std::optional<worker_share> best;
   place chosen;
-  for (const auto& [host, cpus] : hosts_) {
-    if (!is_open(host)) continue;
-    const auto busy = load_of(host, role).threads;
-    const std::pair<std::uint64_t, std::uint64_t> cost{busy + threads_of(role, threads_per_worker_), cpus};
-    if (best && cost.first * best->second >= best->first * cost.second) continue;
-    best = cost;
-    chosen = {host, is_spared(host) ? no_other_host
-                                    : fmt::format("{} threads on {} cores with it, nowhere fewer a core",
-                                                  cost.first, cost.second)};
+  for (const auto& [host, has] : hosts_) {
+    if (!is_open(host) || !has.takes_workers(workers_need_gpus_)) continue;
+    const auto there = load_of(host, role);
+    const worker_share share =
+        workers_need_gpus_ ? worker_share{there.workers + 1U, is_spared(host) ? 0 : has.gpus, there.threads}
+                           : worker_share{there.threads + threads_of(role, threads_per_worker_), has.cpus, 0};
+    if (best && !is_less(share, *best)) continue;
+    best = share;
+    chosen = {host, is_spared(host)      ? no_other_host
+                    : workers_need_gpus_ ? fmt::format("{} workers on {} GPUs with it, nowhere fewer a GPU",
+                                                       share.sharers, share.of)
+                                         : fmt::format("{} threads on {} cores with it, nowhere fewer a core",
+                                                       share.sharers, share.of)};
   }
   return chosen;
 }

@@ -37,24 +37,28 @@ enum class closure : std::uint8_t {
 /// cores for the job; a worker that starts again leaves it then. A keeper goes to another host than
 /// its PS shard and the other copies, and, if it was given up there, than before: one that has a
 /// store of that PS shard, else the one with the fewest stores. A worker goes where the fewest
-/// threads of roles share a core. A host that is closed takes only what has its store there and has
-/// it nowhere else (R37): a PS shard without a whole copy on a host that is open, a keeper for
-/// which there is no such host, unless copies may wait for one. Another role that starts again goes
-/// where it was, if that host is there: a PS shard's store is there, unless it is a PS shard that
-/// is crowded and has a whole copy elsewhere (R44). Of hosts that are as good the first by name is
-/// taken, so that the same hosts get the same roles, whichever was there first.
+/// threads of roles share a core; one that needs a GPU where the fewest workers share one, and
+/// nowhere else than where there is one: it may have to wait for a host. A host that is closed
+/// takes only what has its store there and has it nowhere else (R37): a PS shard without a whole
+/// copy on a host that is open, a keeper for which there is no such host, unless copies may wait
+/// for one. Another role that starts again goes where it was, if that host is there: a PS shard's
+/// store is there, unless it is a PS shard that is crowded and has a whole copy elsewhere (R44). Of
+/// hosts that are as good the first by name is taken, so that the same hosts get the same roles,
+/// whichever was there first.
 class placement {
 public:
   /// @param threads_per_worker threads that a worker keeps busy; a PS shard keeps one busy.
   /// @param coordinator_moves its journal can be had from every host.
   /// @param copies_may_wait as of hosted_roles_config
+  /// @param workers_need_gpus they compute on GPUs alone.
   /// The root's host is spared if it is added with 0 cores.
   placement(std::string root, std::uint32_t threads_per_worker, bool coordinator_moves = false,
-            bool copies_may_wait = false, protocol::planted_bug bug = protocol::planted_bug::none);
+            bool copies_may_wait = false, bool workers_need_gpus = false,
+            protocol::planted_bug bug = protocol::planted_bug::none);
 
   /// A host is there (again). Roles may be placed on it from now on.
-  /// @param cpus at least 1; of the root's host 0 too
-  void add_host(const std::string& name, std::uint32_t cpus);
+  /// @param cpus at least 1; of the root's host 0 too  @param gpus that workers use there
+  void add_host(const std::string& name, std::uint32_t cpus, std::uint32_t gpus = 0);
   /// It is not any more, since it `is lost` or for what reason else. Roles that were there stay its
   /// roles until they are placed anew.
   void remove_host(const std::string& name, const std::string& why = "is lost");
@@ -62,7 +66,7 @@ public:
   /// Roles that start are to be elsewhere, for one reason or more. It may be there or not.
   void set_closed(const std::string& name, bool is_closed, closure why = closure::drained);
   /// It has no cores for the job.
-  bool is_spared(const std::string& name) const { return has_host(name) && hosts_.at(name) == 0; }
+  bool is_spared(const std::string& name) const { return has_host(name) && hosts_.at(name).cpus == 0; }
   /// There, and not closed.
   bool is_open(const std::string& name) const { return has_host(name) && !closed_.contains(name); }
   /// That keeper may be there: neither its PS shard nor another copy of the store is.
@@ -81,8 +85,8 @@ public:
   const known_stores& stores() const { return stores_; }
   /// What a copy on that host holds now, in place of what the host told of.
   void note_copy(const std::string& host, const protocol::held_store& copy) { stores_.note(host, copy); }
-  /// A keeper is to be on another host than its PS shard and the other copies. Any other role has a
-  /// host at all times.
+  /// A keeper is to be on another host than its PS shard and the other copies, and a worker that
+  /// needs a GPU on one that has some. Any other role has a host at all times.
   bool can_put(const protocol::role_name& role) const;
 
   /// Places one start of `role` on a host that is there; the root's host must be.
@@ -112,9 +116,15 @@ public:
   const std::map<protocol::role_name, place>& all() const { return places_; }
 
 private:
+  struct capacity {
+    std::uint32_t cpus = 1;
+    std::uint32_t gpus = 0;
+    bool takes_workers(bool that_need_gpus) const { return !that_need_gpus || gpus > 0; }
+  };
   struct load {
     std::uint32_t ps_shards = 0;
     std::uint32_t keepers = 0;
+    std::uint32_t workers = 0;
     std::uint32_t threads = 0;
     bool coordinator = false; ///< one that moves
   };
@@ -131,8 +141,9 @@ private:
   std::uint32_t threads_per_worker_;
   bool coordinator_moves_;
   bool copies_may_wait_;
+  bool workers_need_gpus_;
   protocol::planted_bug bug_;
-  std::map<std::string, std::uint32_t> hosts_;      ///< that are there, with their cores
+  std::map<std::string, capacity> hosts_;           ///< that are there
   std::map<std::string, std::string> gone_;         ///< that were there, with the reason
   std::map<std::string, std::set<closure>> closed_; ///< whether they are there or not
   known_stores stores_;

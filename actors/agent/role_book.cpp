@@ -18,15 +18,17 @@ bool role_book::begin(managed_role& role, time_point now) {
   if (!role.current) return false; // starts when a grant comes
   role.wanted = false;
   role.begin_anew();
-  // A keeper may have to wait for a host.
+  // A keeper often waits for a host, for its PS shard to be somewhere first.
   if (role.name.kind != role_kind::keeper) signs_.begin(role.name, now);
   reports_.set_state(role.name, "starting");
   return true;
 }
 
 bool role_book::has_started(managed_role& role, std::int32_t pid, time_point now) {
+  const bool has_waited = role.up && role.pid == 0;
   role.pid = pid;
-  if (role.name.kind == role_kind::keeper && pid != 0) signs_.begin(role.name, now);
+  if (pid == 0) signs_.end(role.name); // nothing of it is there to be heard
+  if (pid != 0 && (role.name.kind == role_kind::keeper || has_waited)) signs_.begin(role.name, now);
   if (role.name.kind == role_kind::coordinator) return false;
   role.up = true;
   return true;

@@ -68,3 +68,18 @@ def _(at):
 @case("several hosts for roles that share a process", "folder", "cluster.placement", "leave --hosts out")
 def _(at):
     return listed(at, HERE, overrides=("cluster.placement=threads",))[:1]
+
+
+@case("another host than this one without GPUs", "folder", "hosts.yaml: host beta: gpus: none", "alpha: leave the key out")
+def _(at):
+    return listed(at, HERE, {"name": "beta", "address": "203.0.113.9", "gpus": "none"}, start=["sh"])
+
+
+@case("a list whose only host has no GPUs", "folder", "hosts.yaml: host alpha: with gpus: none", "list one", "join.hosts_min: 2")
+def _(at):
+    return listed(at, HERE | {"gpus": "none"}, overrides=("cluster.device=cuda",), start=["sh"])[:1]
+
+
+@case("a device that this host cannot settle", "data", "cluster.device", "gpus: none", 'let it be "cuda" or "cpu"')
+def _(at):
+    return listed(at, HERE | {"gpus": "none"}, {"name": "beta", "address": "127.0.0.2"}, overrides=("cluster.device=auto",), start=["sh"])[:1]

@@ -69,6 +69,13 @@ class doctor(on_several_hosts):
 
 
 class finds(doctor):
+    def test_no_gpu_on_hosts_that_are_to_have_some_which_the_roots_need_not(self):
+        spec = self.small_job(device="cuda")
+        self.job = small_data.write_spec(self.bench.folder / "job.yaml", spec)
+        wrong = self.expect_wrong("beta", "gpus", "there is no CUDA module", change=lambda content: content["hosts"][0].update(gpus="none"))
+        self.assertEqual(wrong, {(host, "gpus") for host in self.hosts.names[1:]})
+        self.assertIn(("alpha", "gpus"), self.expect_wrong("beta", "gpus"))
+
     def test_nothing_where_all_is_well(self):
         code, found = self.examine()
         self.assertEqual((code, set(found.values())), (WELL, {""}), self.said)

@@ -8,7 +8,9 @@ import json
 import os
 import pathlib
 import re
+import shutil
 import subprocess
+import sys
 import tarfile
 
 import containers
@@ -18,6 +20,7 @@ from bench_case import bench_case, main
 from dlrun_job import wait_until
 from small_cluster import read_manifests
 
+MODULES = pathlib.Path(sys.argv.pop(2))  # where the build has its modules for tests
 COMPLETED, FAILED, BAD_USAGE = 0, 1, 2
 USER = 65532  # as pods have it; see is_restricted of manifests_test
 MB = 1_000_000
@@ -54,10 +57,10 @@ class image:
 class builds_images(bench_case):
     records = 200
 
-    def build(self, name="image.tar", **options):
+    def build(self, name="image.tar", *words, program=None, **options):
         """@returns the archive"""
         try:
-            self.told = images.build(self.program, self.bench.folder / name, **options)
+            self.told = images.build(program or self.program, self.bench.folder / name, *words, **options)
         except images.no_image as why:
             self.leave_out(why)
         return self.bench.folder / name
@@ -152,7 +155,7 @@ class cannot_be_run(Exception):
     """No container can be made here, and why."""
 
 
-class trains(builds_images):
+class runs_images(builds_images):
     def setUp(self):
         super().setUp()
         if os.geteuid() != 0:
@@ -193,6 +196,8 @@ class trains(builds_images):
         small_data.write_spec(self.data_folder / "job.yaml", inside)
         return spec
 
+
+class trains(runs_images):
     def test_a_job_to_the_bits_that_it_has_elsewhere_and_tells_of_it(self):
         spec = self.job_file()
         code, _, complaint = self.call("train", "/data/job.yaml", "--run-dir", "/var/lib/dlrun/job")
@@ -230,6 +235,85 @@ class trains(builds_images):
     def writable_in(self, root):
         """Folders in which even root could make a file."""
         return [one for one in ("", "data", "etc", "tmp", "usr/local/bin", "var", "var/lib/dlrun") if os.access(f"{root}/{one}", os.W_OK)]
+
+
+class has_cuda(runs_images):
+    """A module of the name of the real one, whose devices are on the processor; and a driver that NVIDIA's container runtime would bring
+    along. The real module has no other way into an image."""
+
+    IN_CONTAINER = "usr/lib/x86_64-linux-gnu/libcuda.so.1"
+
+    def unpacked(self):
+        installed = self.bench.folder / "installed"
+        for folder in ("bin", "lib"):
+            (installed / folder).mkdir(parents=True)
+        shutil.copy(MODULES / "libdlrun_cuda_stand_in.so", installed / "lib/libdlrun_cuda.so")
+        shutil.copy(self.program, installed / "bin/dlrun")
+        file = self.build("image.tar", "--with-cuda", program=installed / "bin/dlrun")
+        return images.unpack(file, self.bench.folder)
+
+    def train(self, device="cuda"):
+        self.job_file(device=device, workers=1)
+        return self.call("train", "/data/job.yaml", "--run-dir", "/var/lib/dlrun/job")
+
+    def test_which_waits_for_the_driver_of_its_node(self):
+        self.assertFalse((self.image / self.IN_CONTAINER).exists())
+        code, _, complaint = self.train()
+        self.assertEqual((code, "this host has no NVIDIA driver: libcuda.so.1 is not there" in complaint), (BAD_USAGE, True), complaint)
+
+    def test_and_computes_with_it_where_nobody_can_write(self):
+        shutil.copy(MODULES / "libdlrun_fake_no_entry.so", self.image / self.IN_CONTAINER)
+        code, _, complaint = self.train()
+        self.assertEqual(code, COMPLETED, complaint)
+        device = json.loads((self.runs / "job/report.json").read_text())["host"]["device"]
+        self.assertNotIn(device, ("", "cpu"))
+
+    def test_by_which_nvidias_runtime_sees_where_it_puts_that_driver(self):
+        """https://github.com/NVIDIA/libnvidia-container, src/nvc_container.c."""
+        self.assertTrue((self.image / "etc/debian_version").is_file())
+        self.assertFalse([one for one in self.image.rglob("libcudart*")], "it would be of no use without the real module")
+
+    def test_or_says_that_it_is_not_built(self):
+        (self.bench.folder / "installed/lib/libdlrun_cuda.so").unlink()
+        code, said = self.refused("--with-cuda", "--program", str(self.bench.folder / "installed/bin/dlrun"))
+        self.assertEqual(code, FAILED)
+        self.assertIn(f"{self.bench.folder}/installed/lib/libdlrun_cuda.so is not there, which --with-cuda puts into the image: docs/gpu.md", said)
+
+
+class has_libraries_of_cuda(builds_images):
+    """What stands for the libraries of NVIDIA, which load each other in the same way."""
+
+    def compiled(self, name, *words):
+        source = self.bench.folder / "source.c"
+        source.write_text(f"int {re.sub('[^a-z]', '_', name)}(void) {{ return 1; }}\n")
+        lib = self.bench.folder / "cuda/lib"
+        lib.mkdir(parents=True, exist_ok=True)
+        subprocess.run(["cc", "-shared", "-fPIC", "-o", lib / name, f"-Wl,-soname,{name}", source, *words], check=True)
+        return lib / name
+
+    def test_and_the_parts_that_cudnn_loads_by_their_names(self):
+        blas, cudnn = self.compiled("libcublasLt.so.13"), self.compiled("libcudnn.so.9")
+        helper = self.compiled("libhelper.so.1")
+        part = self.compiled("libcudnn_ops.so.9", "-Wl,--no-as-needed", f"-Wl,-rpath,{helper.parent}", helper)
+        licence = self.bench.folder / "cuda/dist-info/nvidia_cublas-13.dist-info/licenses/License.txt"
+        licence.parent.mkdir(parents=True)
+        licence.write_text("NVIDIA's\n")
+        installed = self.bench.folder / "installed"
+        (installed / "bin").mkdir(parents=True)
+        shutil.copy(self.program, installed / "bin/dlrun")
+        module = self.compiled("libdlrun_cuda.so", "-Wl,--no-as-needed", f"-Wl,-rpath,{blas.parent}", blas, cudnn)
+        (installed / "lib").mkdir()
+        shutil.move(module, installed / "lib")
+        made = image(self.build("image.tar", "--with-cuda", program=installed / "bin/dlrun"))
+        (self.bench.folder / "layer.tar").write_bytes(made.layer)
+        with tarfile.open(self.bench.folder / "layer.tar") as layer:
+            for file in (blas, cudnn, part, helper):
+                self.assertEqual(layer.extractfile(f"usr/lib/x86_64-linux-gnu/{file.name}").read(), file.read_bytes(), file)
+            self.assertIn("usr/local/lib/libdlrun_cuda.so", layer.getnames())
+            self.assertEqual(layer.extractfile("usr/share/doc/nvidia_cublas-13/copyright").read(), b"NVIDIA's\n")
+        part.unlink()
+        code, said = self.refused("--with-cuda", "--program", str(installed / "bin/dlrun"), f"--output={self.bench.folder}/no.tar")
+        self.assertEqual((code, "the parts of cuDNN" in said), (FAILED, True), said)
 
 
 if __name__ == "__main__":

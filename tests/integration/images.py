@@ -16,11 +16,11 @@ class no_image(Exception):
     """It cannot be built here, and why."""
 
 
-def build(program, file, **options):
+def build(program, file, *words, **options):
     """@param options of subprocess.run  @returns what is said, the digest last"""
     if not shutil.which("umoci"):
         raise no_image("scripts/install_dependencies --with-image installs what images are built with")
-    done = subprocess.run([BUILD_IMAGE, "--program", os.path.realpath(program), "--output", file, "--tag", NAME], capture_output=True, text=True, **options)
+    done = subprocess.run([BUILD_IMAGE, "--program", os.path.realpath(program), "--output", file, "--tag", NAME, *words], capture_output=True, text=True, **options)
     if done.returncode != 0:
         raise AssertionError(done.stderr)
     return done.stdout

@@ -4,6 +4,7 @@ import copy
 import json
 import pathlib
 import re
+import shutil
 import stat
 import subprocess
 
@@ -21,7 +22,27 @@ SAFE_TO_EVICT = "cluster-autoscaler.kubernetes.io/safe-to-evict"
 
 def specs_of(objects):
     [(name, job)] = [(name, one) for (kind, name), one in objects.items() if kind == "Job"]
-    return {name: job["spec"]["template"]["spec"], f"{name}-hosts": host_template(objects)["spec"]}
+    control = job["spec"]["template"]["spec"]
+    return {name: control, f"{name}-hosts": made_like(control, host_template(objects)["spec"])}
+
+
+def made_like(control, template):
+    """What the control pod makes of the template: tests/kubernetes/pod_requests_test.cpp."""
+    made = copy.deepcopy(template)
+    made |= {key: control[key] for key in ("imagePullSecrets", "priorityClassName") if key in control}
+    if "runtimeClassName" in control:
+        made.setdefault("runtimeClassName", control["runtimeClassName"])
+    if "nodeSelector" in control:
+        made["nodeSelector"] = made.get("nodeSelector", {}) | control["nodeSelector"]
+    made["tolerations"] = [*made["tolerations"], *(one for one in control["tolerations"] if one not in made["tolerations"])]
+    [own], [container] = control["containers"], made["containers"]
+    container["image"] = own["image"]
+    for kind in ("requests", "limits"):
+        kept = {name: amount for name, amount in own["resources"][kind].items() if name not in ("cpu", "ephemeral-storage")}
+        container["resources"][kind] = kept | container["resources"][kind]
+    named = {one["name"] for one in container["env"]}
+    container["env"] += [one for one in own["env"] if "value" in one and one["name"] not in named]
+    return made
 
 
 def host_template(objects):
@@ -32,8 +53,8 @@ def host_template(objects):
 
 def host_pod(objects):
     """One of them, as the control pod makes it."""
-    template = host_template(objects)
-    return {"apiVersion": "v1", "kind": "Pod", "metadata": template["metadata"] | {"name": "a-hosts-0-1"}, "spec": template["spec"]}
+    [spec] = [spec for name, spec in specs_of(objects).items() if name.endswith("-hosts")]
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": host_template(objects)["metadata"] | {"name": "a-hosts-0-1"}, "spec": spec}
 
 
 class writes_manifests(bench_case):
@@ -63,7 +84,10 @@ class writes_manifests(bench_case):
 
 class fits_kubernetes(writes_manifests):
     OPTIONS = ((), ("--set", "cluster.journal.etcd.endpoints=https://etcd:2379", "--model-claim", "models"),
-               ("--set", "cluster.journal.etcd.endpoints=https://etcd:2379", "--standby"), ("--hosts", "255", "--name", "a" * 53), ("--hosts-min", "1"),
+               ("--set", "cluster.journal.etcd.endpoints=https://etcd:2379", "--standby"), ("--hosts", "255", "--name", "a" * 53),
+               ("--hosts-min", "1"),
+               ("--set", "cluster.device=cuda", "--gpus", "2", "--control-cpus", "0", "--gpu-runtime-class", "nvidia", "--hosts-node-selector", "gpu=h200",
+                "--toleration", "spot=true:NoExecute", "--toleration", "a/b:NoSchedule"),
                ("--namespace", "team-a", "--priority-class", "low", "--secret", "our.key", "--data-claim", "data", "--run-claim", "runs", "--archive-claim", "archives", "--queue", "team", "--hosts", "3", "--hosts-min", "2",
                 "--cpus", "64", "--memory", "512Mi", "--disk", "1Ti", "--node-selector", "kubernetes.io/arch=amd64", "--node-selector", "empty=", "--set", "train.epochs=3"))
 
@@ -192,6 +216,125 @@ class is_restricted(writes_manifests):
         self.assertNotIn("kind: Secret", self.printed("--secret", "ours"))
 
 
+class has_gpus(writes_manifests):
+    OF_GPUS = {"key": "nvidia.com/gpu", "operator": "Exists", "effect": "NoSchedule"}
+
+    def made(self, *options, device="cuda", said=""):
+        """@returns the specs of "x" and of "x-hosts", and the list of hosts"""
+        code, told, complaint = self.call("--name", "x", "--run-claim", "runs", "--memory", "32Gi", "--disk", "10Gi",
+                                          "--set", f"cluster.device={device}", "--hosts", "2", "--hosts-min", "3", *options)
+        self.assertEqual((code, complaint), (COMPLETED, said))
+        objects = read_manifests(told)
+        specs = specs_of(objects)
+        return specs["x"], specs["x-hosts"], yaml.safe_load(objects["ConfigMap", "x-files"]["data"]["hosts.yaml"])
+
+    def gpus(self, spec, resource="nvidia.com/gpu"):
+        [container] = spec["containers"]
+        self.assertEqual(container["resources"]["requests"], container["resources"]["limits"])
+        variables = {one["name"]: one.get("value") for one in container["env"]}
+        count = int(container["resources"]["limits"].get(resource, 0))
+        self.assertEqual(variables.get("NVIDIA_DRIVER_CAPABILITIES"), "compute,utility" if count else None)
+        self.assertEqual(self.OF_GPUS | {"key": resource} in spec.get("tolerations", ()), count > 0)
+        return count
+
+    def test_in_every_pod(self):
+        control, hosts, listed = self.made("--gpus", "1", "--set", "cluster.workers=3")
+        self.assertEqual((self.gpus(control), self.gpus(hosts)), (1, 1))
+        self.assertNotIn("gpus", listed["hosts"][0])
+        control, hosts, _ = self.made("--gpus", "2", "--control-gpus", "1", "--set", "cluster.workers=5")
+        self.assertEqual((self.gpus(control), self.gpus(hosts)), (1, 2))
+
+    def test_or_in_all_but_the_control_pod_where_then_no_worker_is(self):
+        for option in ("--control-gpus", "--control-cpus"):
+            control, hosts, listed = self.made("--gpus", "4", option, "0", "--set", "cluster.workers=8")
+            self.assertEqual((self.gpus(control), self.gpus(hosts)), (0, 4))
+            self.assertEqual(listed["hosts"][0]["gpus"], "none")
+        self.assertNotIn("gpus", self.made("--set", "cluster.workers=3", "--gpus", "1")[2]["hosts"][0])
+
+    def test_under_the_name_that_the_nodes_have_for_them(self):
+        _, hosts, _ = self.made("--gpus", "1", "--control-gpus", "0", "--gpu-resource", "nvidia.com/mig-1g.10gb", "--gpu-runtime-class", "nvidia")
+        self.assertEqual((self.gpus(hosts, "nvidia.com/mig-1g.10gb"), hosts["runtimeClassName"]), (1, "nvidia"))
+        control, _, _ = self.made("--gpus", "1", "--control-gpus", "0", "--gpu-runtime-class", "nvidia")
+        self.assertNotIn("runtimeClassName", control)
+
+    def test_so_that_auto_is_cuda_whatever_the_node_of_the_control_pod_has(self):
+        said = "dlrun: cluster.device: auto is cuda: pods have GPUs (--gpus 1)\n"
+        control, _, _ = self.made("--gpus", "1", "--control-gpus", "0", device="auto", said=said)
+        self.assertEqual(control["containers"][0]["args"][-2:], ["--set", "cluster.device=cuda"])
+        control, _, _ = self.made("--gpus", "1", "--control-gpus", "0")
+        self.assertEqual(control["containers"][0]["args"].count("cluster.device=cuda"), 1)
+
+    def test_of_which_none_is_idle_without_a_word(self):
+        self.made("--gpus", "2", "--control-gpus", "0", "--set", "cluster.workers=3",
+                  said="dlrun: warning: of the 4 GPUs of 2 pods 1 have no worker: cluster.workers is 3\n")
+        self.made("--gpus", "2", "--set", "cluster.workers=6", "--set", "cluster.gpus=0",
+                  said="dlrun: warning: of the 6 GPUs of 3 pods 3 have no worker: cluster.workers is 6, and cluster.gpus names 1 of each pod\n")
+
+    def test_and_memory_for_what_cuda_takes_of_the_host(self):
+        def needed(*options):
+            words = [self.program, "validate", str(self.job), "--kubernetes", "--hosts", "4", "--json", *options]
+            told = json.loads(subprocess.run(words, capture_output=True, text=True, check=True).stdout)["kubernetes"]["memory"]
+            return told["bytes"], [row["what"] for row in told["rows"]]
+
+        bytes_with, rows = needed("--set", "cluster.device=cuda")
+        self.assertEqual(needed("--gpus", "1", "--set", "cluster.device=auto"), (bytes_with, rows), "auto is cuda")
+        self.assertTrue([row for row in rows if row.startswith("CUDA and its libraries")], rows)
+        bytes_without, rows = needed()
+        self.assertFalse([row for row in rows if "CUDA" in row], rows)
+        self.assertGreater(bytes_with, bytes_without + (1 << 30))
+        self.assertGreaterEqual(needed("--gpus", "1", "--control-gpus", "0", "--set", "cluster.device=cuda")[0], bytes_with)
+        words = ("validate", str(self.job), "--kubernetes", "--gpus", "2", "--control-gpus", "0", "--set", "cluster.device=cuda")
+        told = subprocess.run([self.program, *words], capture_output=True, text=True)
+        self.assertIn("--hosts 1 --gpus 2 --control-gpus 0 --memory ", told.stdout)
+
+    def refusal(self, *options, cluster=()):
+        job = small_data.write_spec(self.bench.folder / "gpus.yaml", self.spec() | {"cluster": {"workers": 2} | dict(cluster)})
+        code, told, said = self.call(*options, job=job)
+        self.assertEqual((code, told), (BAD_USAGE, ""), options)
+        return said
+
+    def test_or_is_refused(self):
+        for options, cluster, words in (
+                ((), {"device": "cuda"}, ('cluster.device: with "cuda"', "--gpus", 'let it be "cpu"')),
+                ((), {"gpus": [0]}, ("cluster.gpus", "--gpus", "leave it out")),
+                (("--gpus", "1"), {"device": "cpu"}, ("--gpus '1'", "cluster.device: cpu", "leave --gpus out")),
+                (("--gpus", "2"), {"gpus": [0, 2]}, ("cluster.gpus: there is no GPU 2", "from 0 to 1", "leave the key out")),
+                (("--gpus", "2", "--control-gpus", "1"), {"gpus": [1]}, ("there is no GPU 1", "from 0 to 0")),
+                (("--control-gpus", "1"), {}, ("--control-gpus '1'", "--gpus")),
+                (("--gpu-resource", "a.b/c"), {}, ("--gpu-resource 'a.b/c'", "--gpus")),
+                (("--gpu-runtime-class", "nvidia"), {}, ("--gpu-runtime-class 'nvidia'", "--gpus")),
+                (("--gpus", "1", "--control-cpus", "0", "--control-gpus", "1"), {}, ("--control-gpus '1'", "--control-cpus 0", "leave one of them out")),
+                (("--gpus", "1", "--control-gpus", "0", "--hosts-min", "1"), {}, ("--hosts-min '1'", "--control-gpus 0", "2 or more")),
+                (("--gpus", "1", "--gpu-runtime-class", "A"), {}, ("--gpu-runtime-class 'A'", "RuntimeClass"))):
+            said = self.refusal(*options, cluster=cluster)
+            for word in words:
+                self.assertIn(word, said)
+        for name in ("gpu", "nvidia.com/", "/gpu", "kubernetes.io/gpu", "a.kubernetes.io/gpu", "nvidia.com/a/b", "nvidia com/gpu", "A.b/c"):
+            self.assertIn(f"--gpu-resource '{name}'", self.refusal("--gpus", "1", "--gpu-resource", name))
+        for option in ("--gpus", "--control-gpus"):
+            for value in ("-1", "65", "1.5", "all", "01", *(("0",) if option == "--gpus" else ())):
+                self.assertIn(option, self.refusal(f"{option}={value}"))
+
+
+class is_on_some_nodes(writes_manifests):
+    def test_that_have_labels_which_those_of_hosts_may_have_more_of(self):
+        specs = self.pod_specs("--name", "x", "--node-selector", "zone=a", "--hosts-node-selector", "gpu=h200", "--hosts-node-selector", "spot=")
+        self.assertEqual(specs["x"]["nodeSelector"], {"zone": "a"})
+        self.assertEqual(specs["x-hosts"]["nodeSelector"], {"zone": "a", "gpu": "h200", "spot": ""})
+
+    def test_or_taints_that_its_pods_bear(self):
+        specs = self.pod_specs("--name", "x", "--toleration", "gke/spot=true:NoSchedule", "--toleration", "a:NoExecute", "--toleration", "b=:PreferNoSchedule")
+        wanted = [{"key": "gke/spot", "operator": "Equal", "value": "true", "effect": "NoSchedule"}, {"key": "a", "operator": "Exists", "effect": "NoExecute"},
+                  {"key": "b", "operator": "Equal", "value": "", "effect": "PreferNoSchedule"}]
+        self.assertEqual(specs["x"]["tolerations"], wanted)
+        self.assertEqual(specs["x-hosts"]["tolerations"][2:], wanted)
+        self.assertEqual([one["tolerationSeconds"] for one in specs["x-hosts"]["tolerations"][:2]], [10, 10])
+
+    def test_of_which_one_that_is_asked_for_twice_is_there_once(self):
+        spec = self.pod_specs("--name", "x", "--gpus", "1", "--toleration", "nvidia.com/gpu:NoSchedule", "--set", "cluster.device=cuda")["x"]
+        self.assertEqual(spec["tolerations"], [has_gpus.OF_GPUS])
+
+
 class has_its_journal_in_an_etcd(writes_manifests):
     FOLDER = "/run/secrets/dlrun-journal"
 
@@ -236,7 +379,7 @@ class has_its_journal_in_an_etcd(writes_manifests):
                          {("node.kubernetes.io/not-ready", 0), ("node.kubernetes.io/unreachable", 0)})
         objects, control = self.made("--run-claim", "runs")
         self.assertEqual(objects["Job", "x"]["spec"]["podReplacementPolicy"], "Failed")
-        self.assertNotIn("tolerations", control)
+        self.assertEqual(control["tolerations"], [])
 
     def test_and_a_second_control_pod_waits_on_another_node_where_that_is_wanted(self):
         objects, control = self.made("--standby", prefix="jobs/mine")
@@ -368,7 +511,7 @@ class says_what_the_pods_do(writes_manifests):
         self.assertEqual(specs["x-hosts"]["tolerations"],
                          [{"key": f"node.kubernetes.io/{why}", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 10}
                           for why in ("not-ready", "unreachable")])
-        self.assertNotIn("tolerations", specs["x"])
+        self.assertEqual(specs["x"]["tolerations"], [])
 
     def test_pods_of_hosts_have_a_budget_of_which_the_control_pod_says_how_many_have_to_stay(self):
         objects = self.objects("--name", "x")
@@ -448,6 +591,89 @@ class has_a_kustomize_base(writes_manifests):
         self.assertEqual((kustomization["kind"], kustomization["resources"]), ("Kustomization", ["objects.yaml"]))
 
 
+class no_kustomize(Exception):
+    """There is none, nor a kubectl that has it."""
+
+
+class is_what_kustomize_makes(writes_manifests):
+    """Of deploy/k8s: the base with each component, and each overlay, document for document."""
+
+    SOURCE = pathlib.Path(__file__).resolve().parents[2] / "deploy/k8s"
+    GPU_MEMORY = "8Gi"
+    KEY = re.compile(r"(?<=[\s{,-])[A-Za-z][A-Za-z0-9]*(?=:)|(?<=~1)[a-z-]+$|(?<=/)[a-zA-Z]+(?=/|$)", re.M)
+
+    def setUp(self):
+        super().setUp()
+        self.folder = self.bench.folder / "k8s"
+        shutil.copytree(self.SOURCE, self.folder)
+        self.files = sorted(file for kind in ("components", "overlays") for file in (self.folder / kind).rglob("*.yaml"))
+        if not (shutil.which("kustomize") or shutil.which("kubectl")):
+            self.skipTest("no kustomize, and no kubectl, which has it too")
+
+    def rendered(self, folder):
+        """@returns its text; None: kustomize says that something is wrong"""
+        words = ["kustomize", "build"] if shutil.which("kustomize") else ["kubectl", "kustomize"]
+        done = subprocess.run([*words, str(folder)], capture_output=True, text=True)
+        return done.stdout if done.returncode == 0 else None
+
+    def words_in(self, file):
+        """The command, or the options, that its comment has."""
+        return "".join(line[1:] for line in file.read_text().splitlines() if line.startswith("#   ")).split()
+
+    def folder_of(self, file):
+        """What is rendered to see what that file does: of a component the base with it."""
+        if file.parts[-3] == "overlays":
+            return file.parent
+        using = self.folder / "with" / file.parent.name
+        using.mkdir(parents=True, exist_ok=True)
+        (using / "kustomization.yaml").write_text(yaml.safe_dump({"resources": ["../../base"], "components": [f"../../components/{file.parent.name}"]}))
+        return using
+
+    def written(self, file):
+        """By the command that it names: (kind, name) -> object."""
+        words = self.words_in(file)
+        if file.parts[-3] != "overlays":
+            words = [*self.words_in(self.folder / "base/kustomization.yaml"), *words]
+            if "--gpus" in words:
+                words[words.index("--memory") + 1] = self.GPU_MEMORY
+        done = subprocess.run([pathlib.Path(self.program).resolve(), *words[1:]], cwd=self.folder / "base", capture_output=True, text=True)
+        self.assertEqual(done.returncode, COMPLETED, done.stderr)
+        return read_manifests(done.stdout)
+
+    def problems(self, text):
+        try:
+            return kubernetes_schemas.problems_of(text)
+        except kubernetes_schemas.no_schemas as why:
+            return self.leave_out(why)
+
+    def test_and_fits_kubernetes(self):
+        self.assertEqual({file.parent.name for file in self.files}, {"gpu", "spot", "priority", "kueue", "minimal", "gpu-spot"})
+        for file in self.files:
+            with self.subTest(file=file.parent.name):
+                made = self.rendered(self.folder_of(file))
+                self.assertIsNotNone(made)
+                self.assertEqual(self.problems(made), [])
+                objects, wanted = read_manifests(made), self.written(file)
+                if file.parent.name == "gpu":  # alone it leaves the memory to the overlay
+                    for kind in ("requests", "limits"):
+                        objects["Job", "job"]["spec"]["template"]["spec"]["containers"][0]["resources"][kind]["memory"] = self.GPU_MEMORY
+                self.assertEqual(objects, wanted)
+
+    def test_of_which_each_wrong_field_is_caught(self):
+        """By kustomize, by the schemas, or since it is not what dlrun writes."""
+        for file in self.files:
+            right = file.read_text()
+            made = self.rendered(self.folder_of(file))
+            body = right.index("\napiVersion")
+            found = [one for one in self.KEY.finditer(right) if one.start() > body]
+            self.assertGreaterEqual(len(found), 4, file)
+            for one in found:
+                file.write_text(f"{right[:one.end()]}x{right[one.end():]}")
+                wrong = self.rendered(self.folder_of(file))
+                self.assertTrue(wrong is None or read_manifests(wrong) != read_manifests(made), f"{file}: {one.group()}x at {one.start()}")
+            file.write_text(right)
+
+
 class refuses(writes_manifests):
     def expect_refused(self, *options, words, **how):
         file = self.bench.folder / "refused.yaml"
@@ -511,16 +737,26 @@ class refuses(writes_manifests):
             self.expect_refused(image=image, words=("--image", "expected the name of an image"))
         for label in ("a", "=b", "a=b c", "a/b/c=d", "A..b/c=d", "a=-"):
             self.expect_refused("--node-selector", label, words=("--node-selector", "KEY=VALUE"))
+            self.expect_refused("--hosts-node-selector", label, words=("--hosts-node-selector", "KEY=VALUE"))
+        for first in ("--node-selector", "--hosts-node-selector"):
+            self.expect_refused(first, "a=b", "--hosts-node-selector", "a=c", words=("--hosts-node-selector 'a=c'", "given before"))
         self.expect_refused("--node-selector", "a=b", "--node-selector", "a=c", words=("given before",))
+
+    def test_taints_that_cannot_be(self):
+        for taint in ("", "a", "a=b", "a:", ":NoSchedule", "=b:NoSchedule", "a:noschedule", "a:Never", "a b:NoSchedule", "a=b c:NoSchedule", "a/b/c:NoExecute"):
+            self.expect_refused("--toleration", taint, words=("--toleration",))
+        self.expect_refused("--toleration", "a:NoExecute", "--toleration", "a:NoExecute", words=("--toleration 'a:NoExecute'", "given before"))
+        for taint in ("not-ready", "unreachable"):
+            self.expect_refused("--toleration", f"node.kubernetes.io/{taint}:NoExecute", words=("dlrun says for how long", "leave it out"))
 
     def test_jobs_that_cannot_run_on_pods(self):
         for changes, word in (({"cluster": {"placement": "threads"}}, "cluster.placement"), ({"durability": {"log": "off"}}, "durability.log"),
-                              ({"cluster": {"device": "cuda"}}, "cluster.device"),
+                              ({"cluster": {"device": "cuda"}}, "cluster.device"), ({"cluster": {"gpus": [0]}}, "cluster.gpus"),
                               ({"train": {**self.spec()["train"], "precision": "tf32"}, "cluster": {"device": "auto"}}, "train.precision"),
                               ({"data": {"train": {**self.data, "records": "train-images"}}}, "data.train.records"),
                               ({"data": {"train": {**self.data, "records": "../train-images"}}}, "data.train.records")):
             job = small_data.write_spec(self.bench.folder / "no.yaml", self.spec() | changes)
-            self.expect_refused(job=job, words=(word, "write the full path" if "data" in changes else "let it be"))
+            self.expect_refused(job=job, words=(word, "write the full path" if "data" in changes else "--gpus" if "gpus" in str(changes) else "let it be"))
         self.expect_refused(job=self.bench.folder / "nowhere.yaml", words=("nowhere.yaml",))
         self.assertNotRegex(self.call("--set", "train.epochs=none")[2], re.compile("Traceback"))
         self.expect_refused("--set", "train.epochs=none", words=("train.epochs",))

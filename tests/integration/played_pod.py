@@ -15,10 +15,12 @@ import threading
 import time
 
 import containers
+from node_fit import gpus_of
 from waiting import PATIENCE_S, wait_until
 
 FIRST_BACK_OFF_S, BACK_OFF_MAX_S = 0.1, 1  # of Kubernetes: 10 s and 5 minutes
 POLL_S = 0.05
+GPU_MODULE = "/run/nvidia/libdlrun_cuda_stand_in.so"
 ACCOUNT_FOLDER = "/var/run/secrets/kubernetes.io/serviceaccount"
 WRITABLE_BY_GROUP = 0o2777  # as the kubelet makes folders for fsGroup
 
@@ -118,12 +120,21 @@ class pod:
         fields |= {f"metadata.labels['{key}']": text for key, text in self.labels.items()}
         api = {"KUBERNETES_SERVICE_HOST": self.cluster.api.host, "KUBERNETES_SERVICE_PORT": self.cluster.api.port} if self.cluster.api else {}
         api |= self.cluster.nodes.variables.get(self.node, {})
-        return api | {one["name"]: fields[one["valueFrom"]["fieldRef"]["fieldPath"]] for one in self.only_container()["env"]}
+        named = {one["name"]: one["value"] if "value" in one else fields[one["valueFrom"]["fieldRef"]["fieldPath"]]
+                 for one in self.only_container()["env"]}
+        gpus = {"DLRUN_CUDA_MODULE": GPU_MODULE, "DLRUN_STAND_IN_GPUS": str(gpus_of(self.spec))} if self.has_driver(named) else {}
+        return api | gpus | named
+
+    def has_driver(self, named):
+        """NVIDIA's container runtime gives one that asks for GPUs what it names of the driver; dlrun needs what computes."""
+        return gpus_of(self.spec) > 0 and "compute" in named.get("NVIDIA_DRIVER_CAPABILITIES", "").split(",")
 
     def mounts(self):
         """@returns source, target, and whether it can only be read"""
         yield self.termination_log, "/dev/termination-log", False
         yield self.cluster.pauses, "/pauses", False
+        if "DLRUN_CUDA_MODULE" in self.variables():
+            yield self.cluster.gpu_module, GPU_MODULE, True
         if self.account_folder.exists():
             yield self.account_folder, ACCOUNT_FOLDER, True
         for mount in self.only_container()["volumeMounts"]:

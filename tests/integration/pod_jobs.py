@@ -78,6 +78,7 @@ class job_on_pods:
 
     pod_hosts = HOSTS  # beside the control pod
     claims = ("--run-claim", "runs")  # without: the run folder goes with the control pod
+    memory = "2Gi"  # of each pod
 
     def spec_of_pods(self, spec):
         """With the data where pods find it."""
@@ -89,11 +90,11 @@ class job_on_pods:
     def words_for(self, verb, spec, *options):
         file = small_data.write_spec(self.bench.folder / "job.yaml", self.spec_of_pods(spec))
         return [self.program, verb, str(file), "--image", "dlrun", "--name", NAME, "--hosts", str(self.pod_hosts), "--cpus", "2", "--memory",
-                "2Gi", "--disk", "10Gi", "--data-claim", "data", *self.claims, *options]
+                self.memory, "--disk", "10Gi", "--data-claim", "data", *self.claims, *options]
 
-    def manifests(self, spec, *options):
+    def manifests(self, spec, *options, said=""):
         done = subprocess.run(self.words_for("manifests", spec, *options), capture_output=True, text=True)
-        expect((done.returncode, done.stderr) == (COMPLETED, ""), f"dlrun manifests: {done.returncode}, {done.stderr}")
+        expect((done.returncode, done.stderr) == (COMPLETED, said), f"dlrun manifests: {done.returncode}, {done.stderr}")
         return done.stdout
 
     def start(self, spec, *options):

@@ -1,6 +1,9 @@
 """Nodes of a small cluster: where pods are, and what nodes do to them."""
 
+import collections
 import threading
+
+from node_fit import gpus_of, node_kind, why_not
 
 NODES = 4
 
@@ -24,11 +27,11 @@ class pod_nodes:
         self.cordoned, self.lost = set(), set()
         self.variables = {}  # node -> what containers have there, as if its processor were another one
         self.has_image, self.waiting = True, []  # Pods that could not begin yet
+        self.kinds = [node_kind() for _ in range(NODES)]
 
     def pick(self, made, is_of_job=False):
-        """The node with the fewest pods; None: none takes it. Pods of Jobs are taken by all."""
-        others = self.lost if is_of_job else self.lost | self.cordoned
-        there = [node for node in range(self.count) if node not in others and name_of(node) not in kept_off(made)]
+        """The node with the fewest pods; None: none takes it. Pods of Jobs are taken by those that are cordoned too."""
+        there = [node for node in range(self.count) if not self.why_not(node, made, is_of_job)]
         return min(there, key=lambda node: (self.has_kin(node, made), len(self.pods_on(node)))) if there else None
 
     def has_kin(self, node, made):
@@ -36,6 +39,23 @@ class pod_nodes:
         terms = made["spec"].get("affinity", {}).get("podAntiAffinity", {}).get("preferredDuringSchedulingIgnoredDuringExecution", [])
         wanted = [term["podAffinityTerm"]["labelSelector"]["matchLabels"].items() for term in terms]
         return any(labels <= one.labels.items() for labels in wanted for one in self.pods_on(node))
+
+    def why_not(self, node, made, is_of_job=False):
+        """That node takes no such pod; "" where it does."""
+        if node in self.lost:
+            return "node(s) had untolerated taint {node.kubernetes.io/unreachable: }"
+        if node in self.cordoned and not is_of_job:
+            return "node(s) were unschedulable"
+        if name_of(node) in kept_off(made):
+            return "node(s) didn't match Pod's node affinity/selector"
+        kind = self.kinds[node]
+        return why_not(kind, made["spec"], kind.gpus - sum(gpus_of(one.spec) for one in self.pods_on(node)))
+
+    def why_none(self, made):
+        """In the words of the scheduler."""
+        reasons = collections.Counter(self.why_not(node, made) for node in range(self.count))
+        told = ", ".join(sorted(f"{count} {reason}" for reason, count in reasons.items() if reason))
+        return f"0/{self.count} nodes are available: {told or 'no address is left'}."
 
     def pods_on(self, node):
         """Those that are not over."""
@@ -89,6 +109,13 @@ class pod_nodes:
                 self.cluster.on_pod_over(one)
             self.look_at_waiting()
 
+    def become(self, kinds):
+        """What nodes tell of themselves from now on. @param kinds node -> node_kind"""
+        with self.cluster.lock:
+            for node, kind in kinds.items():
+                self.kinds[node] = kind
+            self.look_at_waiting()
+
     # ---- pods that cannot begin
 
     def spoil_image(self):
@@ -109,8 +136,8 @@ class pod_nodes:
             if self.cluster.objects.get(("Pod", made["metadata"]["name"])) is not made:
                 self.waiting.remove(made)
             elif not self.cluster.free_hosts or self.pick(made) is None:
-                message = f"0/{self.count} nodes are available: {self.count} node(s) were unschedulable."
-                self.say_why(made, {"conditions": [{"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": message}]})
+                self.say_why(made, {"conditions": [{"type": "PodScheduled", "status": "False", "reason": "Unschedulable",
+                                                    "message": self.why_none(made)}]})
             elif not self.has_image:
                 waits = {"reason": "ImagePullBackOff", "message": 'Back-off pulling image "dlrun"'}
                 self.say_why(made, {"containerStatuses": [{"name": "dlrun", "restartCount": 0, "state": {"waiting": waits}}]})

@@ -34,6 +34,7 @@ class cluster:
         """Pods are of an image of that program. Raises no_image where none can be built."""
         self.api = None  # what plays the API server, if anybody does
         self.hosts, self.folder, self.image, self.pauses = hosts, folder, images.root_of(program), pauses
+        self.gpu_module = None  # a file: what NVIDIA's container runtime brings into containers with GPUs, if nodes have any
         self.free_hosts, self.made = list(hosts.names), 0
         self.objects, self.pods, self.jobs_over = {}, [], {}
         self.succeeded = {}  # name of a Job -> the first of its pods that did
@@ -192,6 +193,7 @@ class cluster:
         """At an address of its own."""
         with self.lock:
             node = self.nodes.pick(made, is_of_job=job is not None)
+            assert node is not None, self.nodes.why_none(made)
             made["spec"]["nodeName"] = name_of(node)
             new = pod(self, made, self.free_hosts.pop(0), node, job)
             self.pods.append(new)

@@ -70,6 +70,14 @@ TEST(hosts_file, refuses_a_key_that_it_does_not_know_and_says_which_was_meant) {
                              HasSubstr("did you mean \"address\"?")));
 }
 
+TEST(hosts_file, says_of_which_host_workers_use_no_gpus) {
+  const auto hosts = parse_hosts("hosts: [{name: a, address: 10.0.0.1, gpus: none}]\n", "hosts.yaml");
+  ASSERT_TRUE(hosts) << hosts.error().message;
+  EXPECT_EQ(hosts->hosts(0).gpus(), "none");
+  EXPECT_THAT(problems_in("hosts: [{name: a, address: 10.0.0.1, gpus: 2}]\n"),
+              HasSubstr("expected one of any, none"));
+}
+
 TEST(hosts_file, lets_the_coordinator_run_anywhere_where_it_says_nothing) {
   EXPECT_EQ(parse_hosts(two_hosts, "hosts.yaml")->coordinator(), "any");
   EXPECT_EQ(parse_hosts(two_hosts + "coordinator: root\n", "hosts.yaml")->coordinator(), "root");

@@ -51,11 +51,11 @@ protected:
   api_client client = api.make_client();
   std::map<std::string, json> objects{};
   std::map<std::string, base::http_answer> refusals{};
-  pod_requests requests{client,
-                        {.job = "job",
-                         .own_pod = "control",
-                         .pod_template = json::parse(R"({"metadata": {"labels": {"app": "x"}},
-                           "spec": {"containers": [{"image": "dlrun", "args": ["agent"]}]}})")}};
+  pods_source source{.job = "job",
+                     .own_pod = "control",
+                     .pod_template = json::parse(R"({"metadata": {"labels": {"app": "x"}},
+                       "spec": {"containers": [{"image": "dlrun", "args": ["agent"]}]}})")};
+  pod_requests requests{client, source};
 };
 
 TEST_F(pod_requests_test, names_of_hosts_and_slots_are_one_to_one) {
@@ -115,6 +115,57 @@ TEST_F(pod_requests_test, makes_a_pod_of_the_template_and_of_what_the_control_po
   EXPECT_EQ(body["spec"]["nodeSelector"]["disk"], "fast");
   ASSERT_TRUE(create());
   EXPECT_THAT(api.asked(), ElementsAre(get_own_pod, make_pod, make_pod));
+}
+
+/// An overlay, or a queue, changes the control pod and means all; what Kubernetes adds to a pod it
+/// does by itself.
+TEST_F(pod_requests_test, makes_a_pod_for_the_nodes_of_the_control_pod_and_for_those_of_the_template) {
+  source.pod_template["spec"]["nodeSelector"] = {{"disk", "slow"}, {"gpu", "h200"}};
+  const auto bears = [](const char* key, const char* effect) {
+    return json{{"key", key}, {"operator", "Exists"}, {"effect", effect}};
+  };
+  const auto silent = json{{"key", "node.kubernetes.io/unreachable"}, {"tolerationSeconds", 10}};
+  source.pod_template["spec"]["tolerations"] = {bears("nvidia.com/gpu", "NoSchedule"), silent};
+  objects[get_own_pod]["spec"]["tolerations"] = {
+      bears("nvidia.com/gpu", "NoSchedule"), bears("spot", "NoSchedule"),
+      json{{"key", "node.kubernetes.io/unreachable"}, {"tolerationSeconds", 300}},
+      bears("node.kubernetes.io/memory-pressure", "NoSchedule")};
+  pod_requests of_both{client, source};
+  ASSERT_TRUE(of_both.create({1, 2, "why"}, "u1", soon()));
+  const auto spec = json::parse(api.requests.back().body)["spec"];
+  EXPECT_EQ(spec["nodeSelector"], (json{{"disk", "fast"}, {"gpu", "h200"}}));
+  EXPECT_EQ(spec["tolerations"],
+            (json{bears("nvidia.com/gpu", "NoSchedule"), silent, bears("spot", "NoSchedule")}));
+}
+
+TEST_F(pod_requests_test,
+       makes_a_pod_with_what_a_container_of_the_control_pod_has_where_the_template_has_none) {
+  source.pod_template["spec"]["containers"][0].update(
+      json::parse(R"({"env": [{"name": "POD_IP", "value": "own"}],
+    "resources": {"requests": {"cpu": "8"}, "limits": {"cpu": "8", "nvidia.com/gpu": "4"}}})"));
+  auto& control = objects[get_own_pod]["spec"];
+  control["runtimeClassName"] = "nvidia";
+  control["containers"][0].update(
+      json::parse(R"({"env": [{"name": "POD_IP", "value": "x"}, {"name": "MODE", "value": "y"},
+    {"name": "UID", "valueFrom": {"fieldRef": {"fieldPath": "metadata.uid"}}}], "resources": {
+    "requests": {"cpu": "1", "memory": "4Gi"},
+    "limits": {"cpu": "1", "memory": "4Gi", "ephemeral-storage": "1Gi", "nvidia.com/gpu": "1"}}})"));
+  pod_requests of_both{client, source};
+  ASSERT_TRUE(of_both.create({1, 2, "why"}, "u1", soon()));
+  const auto spec = json::parse(api.requests.back().body)["spec"];
+  EXPECT_EQ(spec["runtimeClassName"], "nvidia");
+  EXPECT_EQ(spec["containers"][0]["resources"], json::parse(R"({"requests": {"cpu": "8", "memory": "4Gi"},
+    "limits": {"cpu": "8", "memory": "4Gi", "nvidia.com/gpu": "4"}})"));
+  EXPECT_EQ(spec["containers"][0]["env"],
+            json::parse(R"([{"name": "POD_IP", "value": "own"}, {"name": "MODE", "value": "y"}])"));
+}
+
+TEST_F(pod_requests_test, a_pod_of_neither_has_neither) {
+  objects[get_own_pod]["spec"].erase("nodeSelector");
+  ASSERT_TRUE(create());
+  const auto spec = json::parse(api.requests.back().body)["spec"];
+  EXPECT_FALSE(spec.contains("nodeSelector"));
+  EXPECT_FALSE(spec.contains("tolerations"));
 }
 
 TEST_F(pod_requests_test, gives_a_pod_more_memory_than_the_template_says) {

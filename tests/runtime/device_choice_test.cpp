@@ -197,6 +197,26 @@ TEST_F(settled_device, cuda_is_refused_before_anything_is_made_where_there_is_no
   }
 }
 
+/// As the list of hosts says, whatever this machine has.
+TEST_F(settled_device, a_root_without_gpus_leaves_them_to_its_hosts_and_settles_no_auto) {
+  for (const auto* module : {"absent", "two_gpus"}) {
+    const named_module named{fake_module(module)};
+    auto job = job_with({"cluster.device=cuda", "cluster.gpus=7"});
+    const auto choice = settle_device(job, false);
+    ASSERT_TRUE(choice) << choice.error().message;
+    EXPECT_FALSE(*choice);
+    EXPECT_EQ(job.gpus.cuda, nullptr);
+    EXPECT_TRUE(settle_device_again(job, false));
+    EXPECT_EQ(job.gpus.cuda, nullptr);
+    auto open = job_with({});
+    const auto refused = settle_device(open, false);
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().code, error_code::bad_usage);
+    EXPECT_THAT(refused.error().message, AllOf(HasSubstr("cluster.device"), HasSubstr("gpus: none"),
+                                               HasSubstr("let it be \"cuda\" or \"cpu\"")));
+  }
+}
+
 TEST_F(settled_device, gpus_that_are_named_are_wanted_even_by_auto) {
   {
     const named_module named{fake_module("absent")};

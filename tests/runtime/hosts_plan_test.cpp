@@ -74,6 +74,19 @@ TEST_F(hosts_plan_test, spares_its_own_host_alone_and_only_where_others_are) {
               AllOf(HasSubstr("host beta: cpus: 0"), HasSubstr("alpha: give it 1 or more")));
 }
 
+TEST_F(hosts_plan_test, has_no_gpus_on_its_own_host_alone) {
+  const auto found = plan("{name: alpha, address: 127.0.0.1, gpus: none}, {name: beta, address: 192.0.2.7}");
+  ASSERT_TRUE(found.has_value()) << found.error().message;
+  EXPECT_FALSE(has_gpus_here(*found));
+  EXPECT_TRUE(has_gpus_here(*plan("{name: alpha, address: 127.0.0.1, gpus: any}")));
+  EXPECT_TRUE(has_gpus_here(std::nullopt));
+  const auto other = plan("{name: alpha, address: 127.0.0.1}, {name: beta, address: 192.0.2.7, gpus: none}");
+  ASSERT_FALSE(other.has_value());
+  EXPECT_EQ(other.error().code, error_code::bad_usage);
+  EXPECT_THAT(other.error().message,
+              AllOf(HasSubstr("host beta: gpus: none"), HasSubstr("alpha: leave the key out")));
+}
+
 TEST_F(hosts_plan_test, refuses_a_command_that_is_not_there) {
   const auto found = plan("{name: alpha, address: 127.0.0.1}", "start: [no-such-starter]\n");
   ASSERT_FALSE(found.has_value());

@@ -64,8 +64,8 @@ class placed_job {
 public:
   placed_job(const job_sizes& job, std::uint32_t hosts)
       : job_{job}
-      , where_{"host-000", job.threads_per_worker} {
-    for (std::uint32_t host = 0; host < hosts; ++host) where_.add_host(name(host), 4);
+      , where_{"host-000", job.threads_per_worker, false, false, job.on_gpus} {
+    for (std::uint32_t host = 0; host < hosts; ++host) add(host);
     place(protocol::role_kind::ps_shard, static_cast<std::uint32_t>(job.shards.size()));
     for (const auto& keeper : keepers()) where_.put(keeper);
     place(protocol::role_kind::worker, job.workers);
@@ -88,11 +88,11 @@ public:
       else
         where_.forget(keeper);
     expect_fits();
-    where_.add_host(name(host), 4);
+    add(host);
   }
 
   void expect_fits() {
-    const auto share = largest_share(job_, static_cast<std::uint32_t>(most_hosts_ - 1));
+    const auto share = largest_share(job_, pods_at_least(static_cast<std::uint32_t>(most_hosts_)));
     std::map<std::string, pod_share> there;
     for (const auto& [role, where] : where_.all()) {
       if (!where_.has_host(where.host)) continue; // a keeper for which there is no host
@@ -110,6 +110,8 @@ public:
   void set_hosts(std::size_t hosts) { most_hosts_ = hosts; }
 
 private:
+  /// The first is the root's, and has no GPU.
+  void add(std::uint32_t host) { where_.add_host(name(host), 4, job_.on_gpus && host > 0 ? 2 : 0); }
   static std::string name(std::uint32_t host) { return fmt::format("host-{:03}", host); }
   std::vector<protocol::role_name> keepers() const {
     return protocol::keeper_roles(static_cast<std::uint32_t>(job_.shards.size()), job_.copies);
@@ -120,7 +122,8 @@ private:
     return all;
   }
   void place(protocol::role_kind kind, std::uint32_t count) {
-    for (std::uint32_t index = 0; index < count; ++index) where_.put({kind, index});
+    for (std::uint32_t index = 0; index < count; ++index)
+      if (where_.can_put({kind, index})) where_.put({kind, index});
   }
 
   const job_sizes& job_;
@@ -140,6 +143,8 @@ TEST(largest_share, is_no_less_than_what_the_placement_puts_on_a_host) {
     job.threads_per_worker = up_to(3);
     job.shards.assign(up_to(6), mib);
     job.copies = hosts > 2 ? seed % (hosts - 1) : 0;
+    job.on_gpus = seed % 3 == 0;
+    job.pods_without_gpus = job.on_gpus ? 1 : 0;
     placed_job placed{job, hosts};
     placed.set_hosts(hosts);
     placed.expect_fits();
@@ -211,6 +216,18 @@ TEST(memory_of_a_pod, has_copies_of_tensors_that_are_not_shared) {
   job.copies_tensors = true;
   EXPECT_GT(row(needs_of_pod(job, 1, 0).memory, "copies of gradients of 4 workers"), 0U);
   EXPECT_GT(row(needs_of_pod(job, 1, 0).memory, "and those that come in"), 0U);
+}
+
+TEST(memory_of_a_pod, whose_workers_compute_on_gpus_has_no_activations_but_what_cuda_takes_of_the_host) {
+  auto job = large_job();
+  job.on_gpus = true;
+  job.beside_gpu = mib / 4;
+  const auto rows = needs_of_pod(job, 1, 0).memory;
+  EXPECT_EQ(row(rows, "activations"), 0U);
+  EXPECT_EQ(row(rows, "outputs that GPUs tell"), mib);
+  EXPECT_EQ(row(rows, "CUDA and its libraries in 4 workers"), 4096 * mib);
+  EXPECT_EQ(row(rows, "CUDA and its libraries in the agent"), 512 * mib);
+  EXPECT_EQ(row(needs_of_pod(large_job(), 1, 0).memory, "CUDA"), 0U);
 }
 
 TEST(memory_of_a_pod, has_keepers_of_copies) {
@@ -297,6 +314,19 @@ TEST(sizes_of_a_job, count_the_copies_that_a_job_of_as_many_hosts_has) {
   EXPECT_EQ(copies(2, {"durability.replicas=1"}), 0U);
   EXPECT_EQ(copies(2, {"durability.replicas=2"}), 1U);
   EXPECT_EQ(copies(2, {"cluster.determinism=relaxed"}), 0U);
+}
+
+TEST(sizes_of_a_job, on_gpus_have_the_outputs_that_are_told_to_the_host) {
+  const auto sizes = [](const std::string& device) {
+    const auto spec =
+        test::parse(test::minimal_spec, {"cluster.device=" + device, "train.microbatch_size=64"});
+    EXPECT_TRUE(spec) << (spec ? "" : spec.error().message);
+    return sizes_of(*spec, 2).value();
+  };
+  EXPECT_FALSE(sizes("cpu").on_gpus);
+  EXPECT_FALSE(sizes("auto").on_gpus);
+  EXPECT_TRUE(sizes("cuda").on_gpus);
+  EXPECT_EQ(sizes("cuda").beside_gpu, 64U * 4 * 10) << "flatten and linear are the GPU's";
 }
 
 TEST(sizes_of_a_job, take_both_for_what_is_not_decided_yet) {

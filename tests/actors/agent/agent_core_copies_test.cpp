@@ -318,5 +318,29 @@ TEST_F(agent_core_with_copies, a_keeper_that_waits_for_a_host_is_not_taken_for_h
   EXPECT_THAT(stopped, IsEmpty());
 }
 
+/// Nor is a worker, for which no host has a GPU; from when it has one on it has to be heard.
+TEST_F(agent_core_with_copies, a_worker_is_taken_for_hung_only_once_it_has_a_host) {
+  const auto pass_in_silence = [&](int seconds) {
+    for (int i = 0; i < seconds; ++i) {
+      now += std::chrono::seconds(1);
+      for (const auto& role : {coordinator, shard, worker0}) beat(role);
+      follow(core.on_heartbeat({.role = keeper, .self = running.at(keeper), .state = "whole"}, now));
+      follow(core.on_tick(now));
+    }
+  };
+  starts_are_heard = false;
+  exit(worker1);
+  for (int tenth = 0; !running.contains(worker1) && tenth < 200; ++tenth) {
+    now += std::chrono::milliseconds(100);
+    follow(core.on_tick(now));
+  }
+  follow(core.on_started(worker1, running.at(worker1), 0, now));
+  pass_in_silence(100);
+  EXPECT_THAT(stopped, IsEmpty());
+  follow(core.on_started(worker1, running.at(worker1), 100, now));
+  pass_in_silence(100);
+  EXPECT_THAT(stopped, ElementsAre(std::pair{worker1, true}));
+}
+
 } // namespace
 } // namespace dlrun::agent

@@ -35,6 +35,7 @@ struct job_options {
   bool copies_may_wait = false;
   std::uint32_t root_cpus = 2; ///< 0: the root is spared
   protocol::planted_bug bug = protocol::planted_bug::none;
+  bool on_gpus = false; ///< workers compute on those of the others; the root's host has none
 };
 
 /// What the stores of PS shards hold.
@@ -64,7 +65,7 @@ class drained_hosts {
 public:
   explicit drained_hosts(const std::vector<std::string>& others, const job_options& job = {})
       : keepers{protocol::keeper_roles(shard_count, job.copies)}
-      , places_{"alpha", 1, job.coordinator_moves, job.copies_may_wait, job.bug}
+      , places_{"alpha", 1, job.coordinator_moves, job.copies_may_wait, job.on_gpus, job.bug}
       , hosts_{{}, others}
       , bug_{job.bug} {
     drains = host_drains{"alpha", {}, bug_};
@@ -82,7 +83,7 @@ public:
     roster_events ignored;
     if (!hosts_.states().contains(host)) static_cast<void>(hosts_.admit(host, now_)); // by itself
     hosts_.on_joined(host, ++boots_, now_, ignored);
-    places_.add_host(host, 2);
+    places_.add_host(host, 2, 1);
   }
   void lose(const std::string& host) {
     hosts_.let_go(host, now_);

@@ -24,10 +24,26 @@ protected:
 };
 
 TEST_F(gpu_choice_test, workers_take_turns_in_the_order_of_the_list) {
+  for (const std::uint32_t worker : {0U, 1U, 2U, 3U}) EXPECT_EQ(two.take(worker), worker % 2 == 0 ? 4U : 7U);
+}
+
+TEST_F(gpu_choice_test, no_gpu_is_idle_whichever_workers_of_the_job_the_host_has) {
+  EXPECT_EQ(two.take(0), 4U);
+  EXPECT_EQ(two.take(2), 7U) << "worker 1 is on another host";
+  gpu_choice three{"alpha", {0, 1, 2}};
+  EXPECT_EQ(three.take(4), 1U);
+  EXPECT_EQ(three.take(7), 2U) << "the next one in the list";
+  EXPECT_EQ(three.take(10), 0U);
+  EXPECT_EQ(three.take(13), 1U) << "as many on all";
+}
+
+TEST_F(gpu_choice_test, a_start_takes_the_place_of_the_one_before) {
   EXPECT_EQ(two.take(0), 4U);
   EXPECT_EQ(two.take(1), 7U);
-  EXPECT_EQ(two.take(2), 4U);
-  EXPECT_EQ(two.take(2), 4U) << "each start of it";
+  two.give_back(7);
+  EXPECT_EQ(two.take(1), 7U);
+  two.give_back(4);
+  EXPECT_EQ(two.take(5), 4U) << "it has none";
 }
 
 TEST_F(gpu_choice_test, without_gpus_there_is_none_to_take) {
@@ -40,6 +56,7 @@ TEST_F(gpu_choice_test, without_gpus_there_is_none_to_take) {
 TEST_F(gpu_choice_test, one_that_fails_three_times_in_a_minute_is_avoided) {
   EXPECT_EQ(fail(two, 4, 2), std::nullopt);
   EXPECT_EQ(two.take(0), 4U);
+  two.give_back(4);
   const auto avoided = fail(two, 4, 1);
   ASSERT_TRUE(avoided);
   EXPECT_EQ(avoided->gpu, 4U);
@@ -86,12 +103,11 @@ TEST_F(gpu_choice_test, workers_of_an_avoided_gpu_go_where_the_fewest_are) {
   gpu_choice three{"alpha", {0, 1, 2}};
   EXPECT_TRUE(fail(three, 0, 3));
   EXPECT_EQ(three.take(1), 1U);
-  EXPECT_EQ(three.take(4), 1U);
-  EXPECT_EQ(three.take(0), 2U);
+  EXPECT_EQ(three.take(4), 2U);
+  EXPECT_EQ(three.take(0), 1U) << "as many on both: the next of the list";
   EXPECT_EQ(three.take(3), 2U);
-  EXPECT_EQ(three.take(6), 1U) << "as many on both: the first of the list";
-  for (int i = 0; i < 3; ++i) three.give_back(1);
-  EXPECT_EQ(three.take(9), 1U);
+  for (int i = 0; i < 2; ++i) three.give_back(2);
+  EXPECT_EQ(three.take(9), 2U);
 }
 
 TEST_F(gpu_choice_test, a_gpu_that_is_not_among_them_changes_nothing) {

@@ -152,6 +152,18 @@ TEST(drained_workers, leave_at_once_where_others_compute_elsewhere) {
 }
 
 /// Else training would stand still until the first of them computes elsewhere.
+TEST(drained_workers, that_need_gpus_keep_the_last_host_that_has_some) {
+  drained_hosts job{{"beta", "gamma"}, {.on_gpus = true}};
+  job.fill_all();
+  ASSERT_TRUE(job.drain("beta"));
+  const auto refused = job.drain("gamma");
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, error_code::bad_usage);
+  EXPECT_THAT(refused.error().message, HasSubstr("host gamma has the last GPUs in use"));
+  job.come("delta");
+  EXPECT_TRUE(job.drain("gamma"));
+}
+
 TEST(drained_workers, one_stays_until_another_computes_elsewhere) {
   drained_hosts job{{"beta", "gamma"}, {.workers = 6}};
   job.fill_all();

@@ -396,5 +396,31 @@ TEST_F(hosted_roles_test, what_else_runs_on_a_host_that_leaves_ends_with_it) {
   EXPECT_THAT(std::get<role_end>(test::the_only<tell_launch>(gone).what).cause, HasSubstr("asked to leave"));
 }
 
+/// The root's host has none.
+TEST_F(hosted_roles_test, a_worker_that_needs_a_gpu_waits_for_a_host_that_has_one) {
+  roles = hosted_roles{
+      {.root = "alpha", .root_cpus = 2, .hosts = {{"beta", 0}, {"gamma", 0}}, .workers_need_gpus = true}};
+  roles.begin(now);
+  join("beta", 7);
+  const auto waits = roles.start(worker_role({0}), first, now);
+  EXPECT_THAT(test::the_only<job_event>(waits).text, HasSubstr("worker 0 waits for a host that has GPUs"));
+  EXPECT_EQ(std::get<role_runs>(test::the_only<tell_launch>(waits).what).pid, 0) << "nobody waits for it";
+  EXPECT_EQ(all_of<start_here>(roles.start(ps_shard_role({0}), first, now)).size(), 1U);
+  const auto joined =
+      roles.on_joined({.host = "gamma", .boot = 8, .pid = 100, .cpus = 2, .gpus = 4}, now, refused);
+  EXPECT_EQ(sent<protocol::start_order>(joined).at(0).role, worker_role({0}));
+  EXPECT_EQ(roles.places().host_of(worker_role({0})), "gamma");
+  EXPECT_THAT(roles.places().find(worker_role({0}))->reason, HasSubstr("1 workers on 4 GPUs with it"));
+}
+
+TEST_F(hosted_roles_test, a_worker_that_waits_for_a_host_can_be_ended) {
+  roles = hosted_roles{{.root = "alpha", .root_cpus = 2, .hosts = {{"beta", 0}}, .workers_need_gpus = true}};
+  roles.begin(now);
+  roles.start(worker_role({0}), first, now);
+  const auto told =
+      test::the_only<tell_launch>(roles.stop(worker_role({0}), first, protocol::stop_how::leave, now));
+  EXPECT_THAT(std::get<role_end>(told.what).cause, HasSubstr("before it had a host"));
+}
+
 } // namespace
 } // namespace dlrun::agent::test_hosts

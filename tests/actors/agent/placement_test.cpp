@@ -201,6 +201,62 @@ TEST(placement, a_spared_root_takes_what_has_no_other_host) {
   EXPECT_EQ(hosts.put(ps_shard_role({0})).host, "alpha") << "its store is there";
 }
 
+/// alpha, the root's, has none.
+placement hosts_with_gpus(const std::map<std::string, std::uint32_t>& gpus) {
+  placement made{"alpha", 1, false, false, true};
+  made.add_host("alpha", 16);
+  for (const auto& [name, count] : gpus) made.add_host(name, 2, count);
+  return made;
+}
+
+TEST(placement, workers_that_need_gpus_go_where_the_fewest_share_one) {
+  auto hosts = hosts_with_gpus({{"beta", 1}, {"gamma", 3}});
+  hosts.put(ps_shard_role({0}));
+  hosts.put(ps_shard_role({1})); // beta
+  std::map<std::string, int> found;
+  for (std::uint32_t i = 0; i < 8; ++i) ++found[hosts.put(worker_role({i})).host];
+  EXPECT_EQ(found, (std::map<std::string, int>{{"beta", 2}, {"gamma", 6}}));
+  EXPECT_THAT(hosts.find(worker_role({7}))->reason, HasSubstr("GPUs with it, nowhere fewer a GPU"));
+}
+
+TEST(placement, spares_a_root_whose_gpus_are_not_for_the_job) {
+  placement hosts{"alpha", 1, false, false, true};
+  hosts.add_host("alpha", 0, 8);
+  hosts.add_host("beta", 2, 1);
+  for (const std::uint32_t worker : {0U, 1U, 2U}) EXPECT_EQ(hosts.put(worker_role({worker})).host, "beta");
+  hosts.remove_host("beta");
+  EXPECT_EQ(hosts.put(worker_role({0})).host, "alpha") << "it has some, and no other host is there";
+}
+
+/// With one GPU each a PS shard on one of two hosts is no reason to share the other's.
+TEST(placement, ps_shards_leave_no_gpu_idle) {
+  for (const auto* busy : {"beta", "gamma"}) {
+    auto hosts = hosts_with_gpus({{"beta", 1}, {"gamma", 1}});
+    for (std::uint32_t i = 0; i < 3; ++i) hosts.keep(ps_shard_role({i}), busy, "its store is there");
+    EXPECT_NE(hosts.put(worker_role({0})).host, busy) << "of equals the one whose cores have less to do";
+    EXPECT_EQ(hosts.put(worker_role({1})).host, busy);
+  }
+}
+
+TEST(placement, a_worker_that_needs_a_gpu_waits_where_no_open_host_has_one) {
+  auto hosts = hosts_with_gpus({{"beta", 1}, {"gamma", 1}});
+  hosts.put(ps_shard_role({0}));
+  EXPECT_EQ(hosts.put(worker_role({0})).host, "beta");
+  hosts.remove_host("beta");
+  EXPECT_TRUE(hosts.can_put(worker_role({0})));
+  hosts.set_closed("gamma", true);
+  EXPECT_FALSE(hosts.can_put(worker_role({0}))) << "gamma takes no roles";
+  EXPECT_TRUE(hosts.can_put(ps_shard_role({0})));
+  hosts.set_closed("gamma", false);
+  hosts.remove_host("gamma");
+  EXPECT_FALSE(hosts.can_put(worker_role({0})));
+  hosts.add_host("delta", 2);
+  EXPECT_FALSE(hosts.can_put(worker_role({0}))) << "delta has none";
+  hosts.add_host("beta", 2, 1);
+  EXPECT_TRUE(hosts.can_put(worker_role({0})));
+  EXPECT_EQ(hosts.put(worker_role({0})).host, "beta");
+}
+
 TEST(placement, goes_on_with_the_root_alone) {
   auto hosts = three_hosts();
   for (std::uint32_t i = 0; i < 3; ++i) hosts.put(ps_shard_role({i})), hosts.put(worker_role({i}));

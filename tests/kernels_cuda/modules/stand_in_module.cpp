@@ -1,4 +1,5 @@
-// A module of two devices that compute: kernels/cuda/stand_in, on the processor.
+// A module of two devices that compute: kernels/cuda/stand_in, on the processor. As many as the
+// variable DLRUN_STAND_IN_GPUS says, where that is set: what a container is given of a host's.
 //
 // What goes wrong with them is in a folder beside the module's file, of its name and ".faults". An
 // empty file there is one fault (or memory_bytes), named KIND-NUMBER: the next device that is
@@ -9,6 +10,7 @@
 #include "kernels/cuda/stand_in/stand_in_device.hpp"
 
 #include <algorithm>
+#include <cstdlib>
 #include <dlfcn.h>
 #include <dlrun/check.hpp>
 #include <filesystem>
@@ -72,18 +74,23 @@ stand_in_settings take_fault(int number) {
   return {};
 }
 
+int devices_here() {
+  const char* const said = std::getenv("DLRUN_STAND_IN_GPUS");
+  return said == nullptr ? 2 : std::atoi(said);
+}
+
 class faulty_module final : public device_module {
 public:
   result<std::vector<device_properties>> devices() const override { return stand_in_.devices(); }
   result<std::unique_ptr<device>> open(int number, precision arithmetic) override {
     auto settings = take_fault(number);
-    settings.devices = two;
+    settings.devices = count_;
     return stand_in_module{settings}.open(number, arithmetic);
   }
 
 private:
-  static constexpr int two = 2;
-  stand_in_module stand_in_{{.devices = two}};
+  const int count_ = devices_here();
+  stand_in_module stand_in_{{.devices = count_}};
 };
 
 } // namespace
