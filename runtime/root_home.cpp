@@ -99,7 +99,7 @@ std::optional<etcd_owner> last_root_of(const std::filesystem::path& run_dir) {
 }
 
 /// Who asks again may be told something else.
-bool may_pass(const error& why) { return why.code == error_code::timed_out; }
+bool no_etcd_answers(const error& why) { return why.code == error_code::timed_out; }
 
 bool is_same_root(const std::optional<etcd_owner>& a, const std::optional<etcd_owner>& b) {
   return a && b && a->term == b->term && a->taker == b->taker;
@@ -192,7 +192,7 @@ result<persistence::etcd_register::sight> root_home::wait_until_free(const std::
     if (!wait.goes_on()) return fail(error_code::interrupted, "it was asked to end");
     const auto asked = std::chrono::steady_clock::now();
     const auto seen = register_->look(given_up_key);
-    if (!seen && !(may_pass(seen.error()) && wait.asks_again(seen.error())))
+    if (!seen && !(no_etcd_answers(seen.error()) && wait.asks_again(seen.error())))
       return tl::unexpected(seen.error());
     if (!seen) continue;
     const auto verdict = watch.look(seen->owner, seen->entries.contains(given_up_key), asked,
@@ -205,7 +205,7 @@ result<persistence::etcd_register::sight> root_home::wait_until_free(const std::
     if (next == root_wait::verdict::end) return fail(error_code::interrupted, "the run has ended");
     if (next == root_wait::verdict::wait) continue;
     auto all = register_->look();
-    if (!all && !(may_pass(all.error()) && wait.asks_again(all.error()))) return all;
+    if (!all && !(no_etcd_answers(all.error()) && wait.asks_again(all.error()))) return all;
     if (all && all->owner == seen->owner) return all;
   }
 }
@@ -221,7 +221,7 @@ result<persistence::etcd_register::sight> root_home::take_when_free(const std::o
     if (taken) return found;
     if (taken.error().code == error_code::fenced) { // another one wrote just now
       if (auto why = held(); !wait.waits(why)) return tl::unexpected(std::move(why));
-    } else if (!may_pass(taken.error()) || !wait.asks_again(taken.error())) {
+    } else if (!no_etcd_answers(taken.error()) || !wait.asks_again(taken.error())) {
       return tl::unexpected(taken.error());
     }
   }
