@@ -186,6 +186,22 @@ TEST_F(cuda_computer_test, a_pass_that_has_an_error_leaves_nothing_to_do_either)
   }
 }
 
+/// Then the end of the pass waits for nothing.
+TEST_F(cuda_computer_test, nor_does_a_pass_that_could_not_make_an_event) {
+  stand_in_settings settings;
+  settings.faults.no_event_at = 3; // the first two are those of the outputs
+  auto device = std::make_unique<stand_in_device>(settings);
+  const auto& lanes = *device;
+  make(small);
+  const auto one = make_cuda_computer(small, 1, std::move(device));
+  ASSERT_TRUE(one->read({0}, parameters));
+  auto gradient = one->make_vector(parameters.size()).value();
+  const auto done = one->forward_backward(both(), {1, 2, 3}, *gradient, [](auto) {});
+  ASSERT_FALSE(done);
+  EXPECT_EQ(done.error().code, error_code::system);
+  EXPECT_TRUE(lanes.is_idle());
+}
+
 TEST_F(cuda_computer_test, a_target_that_the_loss_does_not_take_is_bad_data) {
   labels[1] = 7;
   const auto one = make(small);
@@ -315,8 +331,10 @@ TEST_F(cuda_computer_test, the_host_computes_layers_of_a_program) {
 /// Seconds that pass with each reading; it is read when nothing is left to do on this device.
 const stand_in_device* at_rest = nullptr;
 int readings = 0;
+std::vector<std::int64_t> steps_by_then; ///< of the device, at each reading
 host_watch::time_point read_seconds() {
   EXPECT_TRUE(at_rest->is_idle()) << "reading " << readings;
+  steps_by_then.push_back(at_rest->counts().single_steps);
   return host_watch::time_point{std::chrono::seconds{++readings}};
 }
 
@@ -329,12 +347,16 @@ TEST_F(cuda_computer_test, the_time_of_those_layers_is_neither_that_of_the_devic
       auto device = std::make_unique<stand_in_device>(settings);
       at_rest = device.get();
       readings = 0;
+      steps_by_then.clear();
       const auto one = make_cuda_computer(m, 1, std::move(device), read_seconds);
       ASSERT_TRUE(one->read({0}, parameters));
       auto gradient = one->make_vector(parameters.size()).value();
       ASSERT_TRUE(one->forward_backward(both(), {1, 2, 3}, *gradient, nullptr));
       EXPECT_EQ(readings, 2 * laps) << "there and back";
       EXPECT_EQ(one->host_time(), std::chrono::seconds{laps});
+      if (arithmetic != kernels::cuda::precision::fp32) continue; // else copies are copies alone
+      for (std::size_t lap = 0; lap + 1 < steps_by_then.size(); lap += 2)
+        EXPECT_EQ(steps_by_then[lap], steps_by_then[lap + 1]) << "steps of other layers in lap " << lap / 2;
     }
   }
 }

@@ -228,7 +228,11 @@ void stand_in_device::run(graph& what) {
 
 // ---- order
 
-result<std::unique_ptr<event>> stand_in_device::make_event() { return std::make_unique<moment>(); }
+result<std::unique_ptr<event>> stand_in_device::make_event() {
+  if (++events_made_ == settings_.faults.no_event_at)
+    return fail(error_code::system, "the device makes no event: injected");
+  return std::make_unique<moment>();
+}
 
 void stand_in_device::record(lane on, event& at) {
   auto reached = std::make_shared<bool>(false);

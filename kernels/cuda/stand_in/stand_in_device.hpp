@@ -22,6 +22,8 @@ struct stand_in_faults {
   std::int64_t fails_at_step = 0;
   /// This step never ends: whoever waits for it or for what follows it is told so, at once.
   std::int64_t hangs_at_step = 0;
+  /// This call of make_event() is refused.
+  std::int64_t no_event_at = 0;
   /// This call of make_graph() and all that follow are refused.
   std::int64_t no_graph_from = 0;
   /// Which memory of others it refuses to be told of: 1 what is read, 2 what is written, 3 both.
@@ -111,7 +113,7 @@ private:
   std::shared_ptr<registered_memory> registered_;
   bit_flip flip_;
   std::size_t used_ = 0, scratch_ = 0; ///< bytes; of scratch the most of a step
-  std::int64_t allocations_ = 0, steps_ = 0, graphs_made_ = 0;
+  std::int64_t allocations_ = 0, steps_ = 0, graphs_made_ = 0, events_made_ = 0;
   stand_in_counts counts_;
   std::optional<error> failed_;
 };
