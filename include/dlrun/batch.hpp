@@ -28,7 +28,7 @@ struct slot_key {
   std::uint64_t step = 0; ///< of the job, from 0
   std::uint32_t slot = 0; ///< of the step, from 0
 
-  bool operator==(const slot_key&) const = default;
+  bool operator==(const slot_key&) const = default; ///< the same microbatch
 };
 
 } // namespace dlrun
