@@ -4,7 +4,6 @@
 #include <dlrun/check.hpp>
 #include <fmt/format.h>
 #include <optional>
-#include <ranges>
 #include <tuple>
 #include <utility>
 
@@ -185,7 +184,7 @@ place placement::choose_for_coordinator(const role_name& role) const {
   const auto* before = find(role);
   std::optional<std::tuple<bool, std::uint32_t, bool, std::uint32_t>> best;
   place chosen;
-  for (const auto& host : hosts_ | std::views::keys) {
+  for (const auto& [host, has] : hosts_) {
     if (!is_open(host)) continue;
     const auto there = load_of(host, role);
     const bool ended_there = before != nullptr && before->host == host;
@@ -204,7 +203,7 @@ place placement::choose_for_shard(const role_name& role) const {
   if (const auto* holder = find_store({role.index})) return {*holder, "its store is there"};
   std::optional<std::tuple<bool, std::uint32_t, bool, bool, std::uint32_t>> best;
   place chosen;
-  for (const auto& host : hosts_ | std::views::keys) {
+  for (const auto& [host, has] : hosts_) {
     if (!is_open(host)) continue;
     const auto there = load_of(host, role);
     const std::tuple cost{is_spared(host), there.ps_shards, there.coordinator, host != root_, there.threads};
@@ -253,7 +252,7 @@ place placement::choose_for_keeper(const role_name& role, bool elsewhere) const 
   const bool may_stay = !has_open_host_for_copy(role); // though that is closed
   std::optional<std::tuple<bool, bool, bool, std::uint32_t, bool>> best;
   place chosen;
-  for (const auto& host : hosts_ | std::views::keys) {
+  for (const auto& [host, has] : hosts_) {
     const bool stays = may_stay && host == host_of(role);
     if (!is_free_for(host, role) || (!is_open(host) && !stays)) continue;
     const auto there = load_of(host, role);
