@@ -66,7 +66,8 @@ std::vector<snapshot_name> choose_archived(const std::vector<stored_snapshots>& 
                                            const std::set<version_id>& evaluated, archive_bug bug) {
   if (of_shards.empty()) return {};
   std::vector<snapshot_name> chosen;
-  for (const auto& [one, bytes] : of_shards.front()) {
+  for (const auto& entry : of_shards.front()) {
+    const auto& one = entry.first;
     if (!std::ranges::all_of(of_shards, [&](const auto& its) { return its.contains(one); })) continue;
     // Of one version that was made twice, the one of the later timeline is not on one that was
     // left.
@@ -104,9 +105,9 @@ result<archived_journal> archive_journal(const journal_entries& journal,
   }
   archived_journal made;
   if (auto noted = note_issued(journal, made); !noted) return tl::unexpected(noted.error());
-  for (const auto& [key, value] : journal)
-    if (std::ranges::any_of(kept_prefixes, [&](auto prefix) { return key.starts_with(prefix); }))
-      made.entries[key] = value;
+  for (const auto& entry : journal)
+    if (std::ranges::any_of(kept_prefixes, [&](auto prefix) { return entry.first.starts_with(prefix); }))
+      made.entries.insert_or_assign(entry.first, entry.second);
   put(data_dispatcher::course_writer{}.to_writes(*course), made.entries);
   return made;
 }
