@@ -105,10 +105,11 @@ std::vector<float> pass_number(graphing_computer& on, const model& m, const rand
                                std::size_t number) {
   auto [parameters, records, labels] = p;
   for (auto& value : parameters) value *= 1.0F + 0.125F * static_cast<float>(number);
-  std::ranges::rotate(labels, labels.begin() + static_cast<std::ptrdiff_t>(number % labels.size()));
+  std::rotate(labels.begin(), labels.begin() + static_cast<std::ptrdiff_t>(number % labels.size()),
+              labels.end());
   const auto record = static_cast<std::size_t>(*element_count(m.input_shape()));
-  std::ranges::rotate(records,
-                      records.begin() + static_cast<std::ptrdiff_t>(number % labels.size() * record));
+  std::rotate(records.begin(), records.begin() + static_cast<std::ptrdiff_t>(number % labels.size() * record),
+              records.end());
   const std::size_t size = labels.size() - (number % 3 == 2 ? 1 : 0);
   const batch some{std::span{records}.first(size * record),
                    std::span{labels}.first(size),
