@@ -149,9 +149,9 @@ private:
   }
   std::vector<version_id> common() const {
     std::vector<version_id> all;
-    for (const auto& [name, made] : shards_.front().stored)
-      if (std::ranges::all_of(shards_, [&](const auto& one) { return one.stored.contains(name); }))
-        all.push_back(name.version);
+    for (const auto& entry : shards_.front().stored)
+      if (std::ranges::all_of(shards_, [&](const auto& one) { return one.stored.contains(entry.first); }))
+        all.push_back(entry.first.version);
     return all;
   }
   std::vector<version_id> pending_from(std::uint64_t first) const {
