@@ -17,15 +17,6 @@ std::uint32_t ps_shards_on(const std::string& host, const placement& places) {
   }));
 }
 
-/// Where its best whole copy is; "": there is none.
-std::string host_of_copy(ps_shard_id shard, const std::vector<role_view>& roles, const placement& places) {
-  std::vector<role_name> whole;
-  for (const auto& one : roles)
-    if (protocol::keeps_copy_of(one.role, shard) && is_whole(one)) whole.push_back(one.role);
-  const auto* best = places.best_copy(shard, whole);
-  return best == nullptr ? std::string{} : places.host_of(*best);
-}
-
 /// Why a PS shard is better there; nothing: it is not.
 std::optional<std::string> why_better(const std::string& there, const std::string& here,
                                       const placement& places, protocol::planted_bug bug) {
@@ -47,8 +38,7 @@ bool are_well(const std::vector<role_view>& roles) {
   });
 }
 
-} // namespace
-
+/// @param moving was told to move: it goes before others
 std::optional<crowded_shard> find_crowded(const std::vector<role_view>& roles, const placement& places,
                                           const std::optional<role_name>& moving, protocol::planted_bug bug) {
   std::optional<std::tuple<bool, bool>> highest;
@@ -56,13 +46,26 @@ std::optional<crowded_shard> find_crowded(const std::vector<role_view>& roles, c
   for (const auto& one : roles) {
     if (one.role.kind != role_kind::ps_shard) continue;
     const auto here = places.host_of(one.role);
-    auto why = why_better(host_of_copy({one.role.index}, roles, places), here, places, bug);
+    auto why = why_better(host_of_copy({one.role.index}, roles, places, bug), here, places, bug);
     const std::tuple rank{one.role == moving, places.is_spared(here)};
     if (!why || (highest && rank <= *highest)) continue;
     highest = rank;
     found = crowded_shard{one.role, std::move(*why)};
   }
   return found;
+}
+
+} // namespace
+
+std::string host_of_copy(ps_shard_id shard, const std::vector<role_view>& roles, const placement& places,
+                         protocol::planted_bug bug) {
+  std::vector<role_name> whole;
+  for (const auto& one : roles)
+    if (protocol::keeps_copy_of(one.role, shard) &&
+        (is_whole(one) || is_planted(bug, protocol::planted_bug::leave_bare)))
+      whole.push_back(one.role);
+  const auto* best = places.best_copy(shard, whole);
+  return best == nullptr ? std::string{} : places.host_of(*best);
 }
 
 std::optional<crowded_shard> shard_spread::next(const std::vector<role_view>& roles, const placement& places,

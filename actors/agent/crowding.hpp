@@ -19,15 +19,10 @@ struct crowded_shard {
   std::string why; ///< for people
 };
 
-/// Pure. Of the PS shards whose whole copy is on a host that is open and has cores for the job, the
-/// first on a host that has none, else the first on one that has at least two more. Moving
-/// one after the other comes to an end: each move lessens the sum of the squares of how many hosts
-/// have. Null: there is none.
-/// @param moving was told to move: it goes before others
+/// Pure. Where the best whole copy of a PS shard is; "": there is none.
 /// @param bug for the property test
-std::optional<crowded_shard> find_crowded(const std::vector<role_view>& roles, const placement& places,
-                                          const std::optional<protocol::role_name>& moving,
-                                          protocol::planted_bug bug = protocol::planted_bug::none);
+std::string host_of_copy(ps_shard_id shard, const std::vector<role_view>& roles, const placement& places,
+                         protocol::planted_bug bug);
 
 /// Pure: spreads PS shards over the hosts, one at a time, while nothing would be lost with any
 /// host.

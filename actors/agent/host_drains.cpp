@@ -1,6 +1,5 @@
 #include "actors/agent/host_drains.hpp"
 
-#include "actors/agent/crowding.hpp"
 #include "actors/agent/host_events.hpp"
 
 #include <algorithm>
@@ -126,12 +125,7 @@ verdict of_ps_shard(const role_name& shard, const drain_sight& seen, planted_bug
   if (keepers.empty())
     return {.waits_for = fmt::format("{}, whose store has no copy on another host", name),
             .needs_a_host = true};
-  auto ready = keepers;
-  std::erase_if(ready, [&](const auto& one) {
-    return !is_whole(*find(seen, one)) && !is_planted(bug, planted_bug::leave_bare);
-  });
-  const auto* chosen = seen.places.best_copy(id, ready);
-  const auto goes_to = chosen == nullptr ? std::string{} : seen.places.host_of(*chosen);
+  const auto goes_to = host_of_copy(id, seen.roles, seen.places, bug);
   if (seen.places.is_open(goes_to))
     return {.goes = stop_how::leave, .waits_for = fmt::format("{}, which moves to {}", name, goes_to)};
   const auto has_host = [&](const auto& one) { return seen.places.has_open_host_for_copy(one); };
