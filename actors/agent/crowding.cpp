@@ -38,16 +38,17 @@ bool are_well(const std::vector<role_view>& roles) {
   });
 }
 
-/// @param moving was told to move: it goes before others
+/// @param moving was told to move, if any: it goes before others
 std::optional<crowded_shard> find_crowded(const std::vector<role_view>& roles, const placement& places,
-                                          const std::optional<role_name>& moving, protocol::planted_bug bug) {
+                                          const std::optional<crowded_shard>& moving,
+                                          protocol::planted_bug bug) {
   std::optional<std::tuple<bool, bool>> highest;
   std::optional<crowded_shard> found;
   for (const auto& one : roles) {
     if (one.role.kind != role_kind::ps_shard) continue;
     const auto here = places.host_of(one.role);
     auto why = why_better(host_of_copy({one.role.index}, roles, places, bug), here, places, bug);
-    const std::tuple rank{one.role == moving, places.is_spared(here)};
+    const std::tuple rank{moving && one.role == moving->role, places.is_spared(here)};
     if (!why || (highest && rank <= *highest)) continue;
     highest = rank;
     found = crowded_shard{one.role, std::move(*why)};
@@ -77,8 +78,7 @@ std::optional<crowded_shard> shard_spread::next(const std::vector<role_view>& ro
   }
   if (!well_since_) well_since_ = now;
   if (now - *well_since_ < patience) return std::nullopt;
-  const auto role = moving_ ? std::optional{moving_->role} : std::nullopt;
-  moving_ = find_crowded(roles, places, role, bug_);
+  moving_ = find_crowded(roles, places, moving_, bug_);
   return moving_;
 }
 
