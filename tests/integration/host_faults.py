@@ -1,7 +1,8 @@
 """Seeded faults of a job on four hosts: processes and agents are killed, hosts are lost with their disks or cut off in one
 direction or both and healed, two hosts are cut from each other, everything dies and `dlrun resume --hosts` goes on; an
 operator drains hosts and changes the number of workers meanwhile. The result must be that of an undisturbed run on one host,
-and nothing may be left on any host. Where copies are kept, what was committed is not done again after the loss of one host.
+and nothing may be left on any host. Where copies are kept, what was committed is not done again after the loss of fewer hosts
+at once than each PS shard has stores.
 
 The moments are steps of the job; of two faults at one step the second does not wait for what the first has caused.
 """
@@ -24,6 +25,7 @@ STRUCK_BEFORE = 0.6  # of all steps
 DURABILITY = ({"log": "every_step", "replicas": 1}, {"log": "snapshots", "replicas": 1},
               {"log": "every_step", "replicas": 1, "sync": "power"},
               {"log": "every_step"}, {"log": "every_step", "sync": "power"}, {"log": "snapshots"})  # durability.replicas: auto
+STORES_AUTO = 2  # of each PS shard, where there are hosts enough
 WORKERS, PS_SHARDS = (2, 3, 5), (1, 2, 3)
 SCALED_MAX = 6
 OWN_FOLDERS = ("/tmp", "/dev/shm")  # of each host
@@ -35,6 +37,7 @@ ROLES, LOSSES = ("worker", "ps_shard", "coordinator", "keeper"), ("lost", "cut",
 WISHES = ("scaled", "drained")  # of an operator
 KINDS = (*ROLES, "agent", *WISHES, "parted", *LOSSES, "everything")  # also the order of those that come at once
 AT_ONCE, HEALED_LATE, RESUMED, WITH_ETCD, ONE_WAY = 0.25, 0.3, 0.4, 0.25, 0.5  # shares of faults, of cuts, of runs, of runs, of cuts
+KEEPERS_PER_COPY = 1000  # keeper 1001 has the second copy of PS shard 1
 ANSWERS = (0, 2)  # of what an operator asks: done, or refused since it cannot be
 
 
@@ -52,6 +55,14 @@ class job_shape(typing.NamedTuple):
     def draw(cls, source):
         return cls(source.choice(list(EPOCHS)), source.choice(WORKERS), source.choice(PS_SHARDS), source.choice(DURABILITY),
                    source.random() < WITH_ETCD, source.random() < 0.5)
+
+    @property
+    def stores(self):
+        """Of each PS shard, its own among them."""
+        return self.durability.get("replicas", STORES_AUTO)
+
+    def with_stores(self, stores):
+        return self._replace(durability={**self.durability, "replicas": stores})
 
     def plain_spec(self, data):
         return small_data.make_spec(self.model, data, epochs=EPOCHS[self.model], workers=self.workers, ps_shards=self.ps_shards)
@@ -170,9 +181,9 @@ class struck_job:
             self.let_go()
 
     def note_kept(self, kinds, status):
-        """A copy protects from the loss of one host, when it is whole; while a host is drained one may be on its way."""
+        """Each copy protects from the loss of one host, when it is whole; while a host is drained one may be on its way."""
         hosts_struck = sum(kind in (*LOSSES, "agent", "parted") for kind in kinds)
-        is_protected = hosts_struck <= 1 and "drained" not in kinds and all_run(status)
+        is_protected = hosts_struck < self.shape.stores and "drained" not in kinds and all_run(status)
         self.kept.append((now_us(), committed_in_copies(status) if is_protected else None))
 
     def expect_kept(self):
@@ -208,7 +219,7 @@ class struck_job:
                 self.kill_everything_and_resume()
                 self.hold_at(0)
             elif kind in ROLES:
-                if kind == "keeper" and self.shape.durability.get("replicas") == 1:
+                if kind == "keeper" and self.shape.stores == 1:
                     continue
                 self.kill_role(kind, status)
             elif kind == "scaled":
@@ -231,6 +242,8 @@ class struck_job:
     def kill_role(self, role, status):
         """By the status of a moment ago, if its process is that still: on a busy machine a new one takes its time."""
         index = self.source.randrange(self.count_of(role))
+        if role == "keeper":
+            index += KEEPERS_PER_COPY * self.source.randrange(self.shape.stores - 1)
         pid = pid_of(status, role, index)
         if not pid or not self.job.send_signal(pid, signal.SIGKILL):
             self.job.kill_together([(role, index)])

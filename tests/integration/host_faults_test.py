@@ -40,6 +40,10 @@ class bears_faults(bench_case):
         self.expect_borne([(50, ["scaled", "parted"]), (200, ["keeper"]), (350, ["lost"]), (500, ["drained"]), (600, ["cut"])],
                           durability={"log": "every_step"})
 
+    def test_of_two_hosts_at_once_with_three_stores(self):
+        self.expect_borne([(50, ["lost", "cut"]), (250, ["keeper", "agent", "lost"]), (450, ["ps_shard", "deaf"])],
+                          durability={"log": "snapshots", "replicas": 3})
+
 
 if __name__ == "__main__":
     main()

@@ -4,10 +4,10 @@ computed again."""
 from bench_case import main
 from copies_case import STEP, copies, newest
 from dlrun_job import wait_until
+from host_faults import KEEPERS_PER_COPY
 from hosts_case import PS_SHARDS
 
 COPIES = 2
-KEEPERS_PER_COPY = 1000  # keeper 1001 has the second copy of PS shard 1
 PATIENCE_S = 60  # on however busy a machine
 
 
