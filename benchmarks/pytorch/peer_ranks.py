@@ -1,4 +1,4 @@
-"""PyTorch DDP as a whole: one process a rank on this host."""
+"""PyTorch's peers as a whole: DDP with one process a rank on this host, and what torchrun's ranks and torchft's replicas tell."""
 
 import json
 import pathlib
@@ -10,6 +10,8 @@ from peer_environment import peer_environment
 
 HERE = pathlib.Path(__file__).resolve().parent
 RANKS = 2
+# Of torchft's lighthouse: so a replica is missed after 0.5 s.
+TUNED_LIGHTHOUSE = ["--min_replicas", "1", "--join_timeout_ms", "100", "--quorum_tick_ms", "20", "--heartbeat_timeout_ms", "500"]
 
 
 def free_port():
@@ -38,3 +40,9 @@ def steps_told(folder):
     file = folder / "steps"
     whole = file.read_text().rpartition("\n")[0] if file.exists() else ""
     return {int(step): int(ranks) for step, ranks in map(str.split, whole.splitlines())}
+
+
+def batches_told(folder, replicas):
+    """What peer_replica has written there: how many batches all replicas together have committed, as each says."""
+    told = [folder / f"batches-{number}" for number in range(replicas)]
+    return [int(([0] + file.read_text().rpartition("\n")[0].split())[-1]) if file.exists() else 0 for file in told]
