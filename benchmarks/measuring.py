@@ -5,6 +5,7 @@ import datetime
 import json
 import os
 import pathlib
+import signal
 import statistics
 import subprocess
 import sys
@@ -29,6 +30,12 @@ BUSY_LOOP = "while True: pass"
 
 class failure(Exception):
     """What stops a benchmark; its text says why and what to do."""
+
+
+def run_script(main):
+    """Runs `main()` as a script. SIGTERM ends it as Ctrl-C does: what it has started, and its hosts, go with it."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    sys.exit(main())
 
 
 def output_of(command, environment=None):
