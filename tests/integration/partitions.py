@@ -10,6 +10,7 @@ import typing
 from dlrun_job import all_run
 
 KINDS = ("cut", "deaf", "mute", "parted", "half_parted", "split", "flapping")
+OF_TWO = ("parted", "half_parted", "split")
 LASTS_S = (0.1, 4)  # a host is given up after 0.7 to 0.9 s, and its agent ends 10 s after it was cut off
 FLAPS, FLAP_S = (3, 8), (0.05, 1.2)
 LOOK_S = 0.01
@@ -18,10 +19,11 @@ PATIENCE_S = 120  # on however busy a machine
 
 class partition(typing.NamedTuple):
     kind: str
-    turns: list  # [(seconds, {host: those of which it hears nothing})], healed afterwards
+    hosts: tuple  # that are struck
+    turns: list   # [(seconds, {host: those of which it hears nothing})], healed afterwards
 
     def describe(self):
-        return f"{self.kind} of {' and '.join(sorted({host for _, unheard in self.turns for host in unheard}))}, {sum(lasts for lasts, _ in self.turns):.1f} s"
+        return f"{self.kind}, {' and '.join(self.hosts)}, {sum(lasts for lasts, _ in self.turns):.1f} s"
 
 
 class outcome(typing.NamedTuple):
@@ -44,11 +46,12 @@ def draw(kind, source, names):
                "parted": both_ways([one], [two]), "half_parted": {one: [two]},
                "split": both_ways([name for name in rest if name != two], [one, two])}
     if kind != "flapping":
-        return partition(kind, [(source.uniform(*LASTS_S), unheard[kind])])
+        struck = (one, two) if kind in OF_TWO else (one,)
+        return partition(kind, struck, [(source.uniform(*LASTS_S), unheard[kind])])
     turns, what = [], source.choice(["cut", "deaf", "mute"])
     for _ in range(source.randint(*FLAPS)):
         turns += [(source.uniform(*FLAP_S), unheard[what]), (source.uniform(*FLAP_S), {})]
-    return partition(kind, turns[:-1])
+    return partition(kind, (one,), turns[:-1])
 
 
 class network:
