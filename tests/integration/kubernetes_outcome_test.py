@@ -125,15 +125,11 @@ class ends_for_its_pods(ending):
         self.expect_told(FAILED, "unable to create new content in namespace default", "interrupted: ", condition="Failed")
         self.assertEqual(len(self.made_pods()), HOSTS)
 
-
     def test_in_order_where_a_pod_needs_more_memory_than_it_may_have(self):
         self.run_job(epochs=LONG_EPOCHS, restarts=10)
-        for times in range(1, 3):
-            self.wait_until_trains()
-            self.hosts_pods[0].kill_container("OOMKilled")
-            wait_until(lambda times=times: len(self.events("host-lost")) == times, "its host is lost")
+        self.use_up_memory_twice(self.hosts_pods[0])
         self.expect_told(FAILED, "out of memory twice, with 2048Mi", "without --memory-max no pod gets more", condition="Failed")
-        self.assertEqual(len(self.made_pods()), HOSTS)
+        self.assertEqual(self.made_for(self.hosts_pods[0].host_name), {self.hosts_pods[0].name})
 
 
 class tells_in_spite_of(ending):

@@ -48,6 +48,22 @@ class on_pods(job_on_pods, on_several_hosts):
             self.assertEqual(len(one.exit_codes), before + 1, one.said())
             self.assertIn(one.exit_codes[-1], (COMPLETED, INTERRUPTED), one.said())
 
+    def use_up_memory_twice(self, pod):
+        """The second time when it is back. A busy machine may make the job lose hosts beside, and this one once more."""
+        self.wait_until_trains()
+        before = self.losses_of(pod.host_name)
+        pod.kill_container("OOMKilled")
+        wait_until(lambda: self.losses_of(pod.host_name) > before, "its host is lost")
+        self.wait_until_trains()
+        pod.kill_container("OOMKilled")
+
+    def losses_of(self, host):
+        return sum(event["host"] == host for event in self.events("host-lost"))
+
+    def made_for(self, host):
+        """Names of its pods that were made through the API."""
+        return {name for name in self.made_pods() if name.rpartition("-")[0] == host}
+
     def come_to_the_end(self):
         """Complete in its journal, while a worker, which is stopped, takes two seconds to end."""
         self.wait_until_trains()

@@ -203,10 +203,7 @@ class waits(with_a_standby):
 class ends(with_a_standby):
     def test_with_a_job_that_fails_and_does_not_try_it(self):
         self.train()
-        for times in range(1, 3):
-            self.wait_until_trains()
-            self.hosts_pods[0].kill_container("OOMKilled")
-            wait_until(lambda times=times: len(self.events("host-lost")) == times, "its host is lost")
+        self.use_up_memory_twice(self.hosts_pods[0])
         wait_until(lambda: self.cluster.condition(NAME), "the Job is over")
         self.assertEqual(self.cluster.condition(NAME), "Failed")
         self.assertEqual(self.annotations()["dlrun/exit-code"], str(FAILED))
