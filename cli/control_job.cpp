@@ -131,6 +131,7 @@ object control_job(const pods_wish& of) {
   pod["metadata"]["annotations"][autoscaler_annotation] = "false"; // the job stands still meanwhile
   auto& spec = pod["spec"];
   if (!of.priority_class.empty()) spec["priorityClassName"] = of.priority_class;
+  if (!of.scheduler.empty()) spec["schedulerName"] = of.scheduler;
   for (const auto& [key, text] : of.nodes.labels) spec["nodeSelector"][key] = text;
   spec["tolerations"] = tolerations_of(of.nodes, of.control_gpus > 0); // none too: patches add to them
   if (may_overlap(of)) leave_silent_nodes(pod, silent_control_s);

@@ -135,6 +135,7 @@ result<void> check(pods_options& options) {
                          std::pair{"--journal-secret", &pods.journal_secret},
                          std::pair{"--service-account", &pods.service_account},
                          std::pair{"--priority-class", &pods.priority_class},
+                         std::pair{"--scheduler", &pods.scheduler},
                          std::pair{"--queue", &pods.queue}};
   for (const auto& [option, value] : names)
     if (fine) fine = check_name_of(option, *value);
@@ -278,6 +279,8 @@ void add_options_of_pods(CLI::App& command, pods_options& options) {
   add_gpus(command, options);
   command.add_option("--priority-class", pods.priority_class,
                      "PriorityClass of all pods (default: that of the cluster)");
+  command.add_option("--scheduler", pods.scheduler,
+                     "Scheduler of all pods, as volcano (default: that of the cluster)");
   command.add_option(
       "--queue", pods.queue,
       "LocalQueue of Kueue, in which the job waits for its release (default: it begins at once)");

@@ -49,7 +49,7 @@ void add_parts(const json& own, json& made) {
 /// What somebody may have changed in the control pod and means for all: what is the same for both,
 /// and of nodes what they have to have or may have. What the template has beside stays.
 void make_like(const json& own, json& made) {
-  for (const auto* key : {"imagePullSecrets", "priorityClassName"})
+  for (const auto* key : {"imagePullSecrets", "priorityClassName", "schedulerName"})
     if (const auto found = own.find(key); found != own.end()) made[key] = *found;
   if (const auto found = own.find("runtimeClassName"); found != own.end() && !made.contains(found.key()))
     made[found.key()] = *found;

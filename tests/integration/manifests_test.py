@@ -29,7 +29,7 @@ def specs_of(objects):
 def made_like(control, template):
     """What the control pod makes of the template: tests/kubernetes/pod_requests_test.cpp."""
     made = copy.deepcopy(template)
-    made |= {key: control[key] for key in ("imagePullSecrets", "priorityClassName") if key in control}
+    made |= {key: control[key] for key in ("imagePullSecrets", "priorityClassName", "schedulerName") if key in control}
     if "runtimeClassName" in control:
         made.setdefault("runtimeClassName", control["runtimeClassName"])
     if "nodeSelector" in control:
@@ -88,7 +88,7 @@ class fits_kubernetes(writes_manifests):
                ("--hosts-min", "1"),
                ("--set", "cluster.device=cuda", "--gpus", "2", "--control-cpus", "0", "--gpu-runtime-class", "nvidia", "--hosts-node-selector", "gpu=h200",
                 "--toleration", "spot=true:NoExecute", "--toleration", "a/b:NoSchedule"),
-               ("--namespace", "team-a", "--priority-class", "low", "--secret", "our.key", "--data-claim", "data", "--run-claim", "runs", "--archive-claim", "archives", "--queue", "team", "--hosts", "3", "--hosts-min", "2",
+               ("--namespace", "team-a", "--priority-class", "low", "--scheduler", "volcano", "--secret", "our.key", "--data-claim", "data", "--run-claim", "runs", "--archive-claim", "archives", "--queue", "team", "--hosts", "3", "--hosts-min", "2",
                 "--cpus", "64", "--memory", "512Mi", "--disk", "1Ti", "--node-selector", "kubernetes.io/arch=amd64", "--node-selector", "empty=", "--set", "train.epochs=3"))
 
     def problems(self, text):
@@ -540,6 +540,12 @@ class says_what_the_pods_do(writes_manifests):
         for spec in self.pod_specs("--name", "x").values():
             self.assertNotIn("priorityClassName", spec)
 
+    def test_pods_are_placed_by_the_scheduler_that_was_asked_for(self):
+        for spec in self.pod_specs("--name", "x", "--scheduler", "volcano").values():
+            self.assertEqual(spec["schedulerName"], "volcano")
+        for spec in self.pod_specs("--name", "x").values():
+            self.assertNotIn("schedulerName", spec)
+
     def test_a_job_in_a_queue_is_suspended_until_that_releases_it(self):
         with_one, without = (self.objects("--name", "x", "--run-claim", "runs", "--secret", "key", *options) for options in (("--queue", "team"), ()))
         job = with_one["Job", "x"]
@@ -647,7 +653,7 @@ class is_what_kustomize_makes(writes_manifests):
             return self.leave_out(why)
 
     def test_and_fits_kubernetes(self):
-        self.assertEqual({file.parent.name for file in self.files}, {"gpu", "spot", "priority", "kueue", "minimal", "gpu-spot"})
+        self.assertEqual({file.parent.name for file in self.files}, {"gpu", "spot", "priority", "kueue", "volcano", "archive", "minimal", "gpu-spot"})
         for file in self.files:
             with self.subTest(file=file.parent.name):
                 made = self.rendered(self.folder_of(file))
@@ -689,7 +695,7 @@ class refuses(writes_manifests):
         self.assertIn("namespace: \"7-team\"", self.printed("--namespace", "7-team"))
         for name in ("A", "a.b", "a" * 64, "-a"):
             self.expect_refused("--namespace", name, words=("--namespace", "small letters"))
-        for option in ("--data-claim", "--run-claim", "--model-claim", "--archive-claim", "--secret", "--journal-secret", "--service-account", "--priority-class", "--queue"):
+        for option in ("--data-claim", "--run-claim", "--model-claim", "--archive-claim", "--secret", "--journal-secret", "--service-account", "--priority-class", "--scheduler", "--queue"):
             for name in ("A", "a/b", "a_b", "."):
                 self.expect_refused(option, name, words=(option, name))
 

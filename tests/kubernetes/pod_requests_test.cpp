@@ -41,7 +41,7 @@ protected:
         R"({"metadata": {"uid": "u1", "ownerReferences": [{"uid": "j1"}]}, "data": {"hosts": "3"}})");
     objects[get_job_line] = {{"metadata", {{"uid", "j1"}}}};
     objects[get_own_pod] = json::parse(
-        R"({"spec": {"nodeSelector": {"disk": "fast"}, "containers": [{"image": "registry/dlrun:2"}]}})");
+        R"({"spec": {"schedulerName": "volcano", "nodeSelector": {"disk": "fast"}, "containers": [{"image": "registry/dlrun:2"}]}})");
   }
 
   time_point soon() { return api.in(10s); }
@@ -113,6 +113,7 @@ TEST_F(pod_requests_test, makes_a_pod_of_the_template_and_of_what_the_control_po
   EXPECT_EQ(body["spec"]["containers"][0],
             json::parse(R"({"image": "registry/dlrun:2", "args": ["agent"]})"));
   EXPECT_EQ(body["spec"]["nodeSelector"]["disk"], "fast");
+  EXPECT_EQ(body["spec"]["schedulerName"], "volcano");
   ASSERT_TRUE(create());
   EXPECT_THAT(api.asked(), ElementsAre(get_own_pod, make_pod, make_pod));
 }
