@@ -96,8 +96,8 @@ void add_claims(const pods_wish& of, object& mounts, object& volumes) {
     volumes.push_back(claimed("data", of.data_claim, true));
   }
   if (!of.model_claim.empty()) {
-    mounts.push_back(volume_at("model", model_folder, false));
-    volumes.push_back(claimed("model", of.model_claim, false));
+    mounts.push_back(volume_at(model_volume, model_folder, false));
+    volumes.push_back(claimed(model_volume, of.model_claim, false));
   }
   if (!of.archive_claim.empty()) {
     mounts.push_back(volume_at("archive", archive_folder, false));
@@ -124,7 +124,7 @@ object control_job(const pods_wish& of) {
       of, control_arguments(of),
       {.cpus = cpus, .gpus = of.control_gpus, .memory = of.memory, .has_folder = of.run_claim.empty()},
       std::move(mounts));
-  if (has_own_prefix(of) || of.has_standby)
+  if (of.journal) // whose note of the end names the Job
     contained["env"].push_back(field_variable(job_uid_variable, job_uid_field));
   auto pod = pod_template(of, "control", std::move(contained), std::move(volumes), control_grace_s,
                           of.control_gpus, account_name(of));

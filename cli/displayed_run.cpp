@@ -48,6 +48,8 @@ public:
     display_->summary(report, path);
   }
 
+  std::string deliver(const std::stop_token& stop) override { return how_.deliver(stop, home_); }
+
   void superseded(const std::string& why) override {
     complain(fmt::format("{}; this one ends, and what runs on other hosts goes on", why));
     std::_Exit(static_cast<int>(job::exit_code::job_failed));
@@ -101,7 +103,7 @@ private:
   display_options options_;
   const display_choice& how_;
   std::filesystem::path run_dir_;
-  std::shared_ptr<const runtime::root_home> home_; ///< null where no other process can be the root
+  std::shared_ptr<runtime::root_home> home_;       ///< null where no other process can be the root
   std::unique_ptr<runtime::run_observer> display_; ///< null until the job has begun
   stop_signals& signals_;
   std::optional<std::chrono::steady_clock::time_point> asked_since_{};

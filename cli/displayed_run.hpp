@@ -7,7 +7,9 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
+#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -37,6 +39,9 @@ struct display_choice {
   /// Asked once, at a SIGTERM.
   std::function<term_wish()> on_term = [] { return term_wish::stop; };
   std::function<std::vector<std::string>()> held_up_by = [] { return std::vector<std::string>{}; };
+  /// As runtime::run_observer has it. @param home by which this process is the root; null: by none
+  std::function<std::string(const std::stop_token&, const std::shared_ptr<runtime::root_home>& home)>
+      deliver = [](const auto&, const auto&) { return std::string{}; };
 };
 
 /// Runs the job: shows progress, ends in order on SIGINT, SIGTERM (a second of these kills) and

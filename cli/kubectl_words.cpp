@@ -285,10 +285,11 @@ result<std::string> running_control_pod(const pods_target& of, const submitted_j
   if (states.empty()) states = "none is there";
   const auto way_out =
       !job.ended.empty() ? over(job, of)
-      : job.is_suspended ? fmt::format("the Job is suspended{}: 'kubectl patch job {} -p "
-                                       "{{\"spec\":{{\"suspend\":false}}}}' lets it go on",
-                                       job.suspended_at, of.job)
-                         : fmt::format("'kubectl describe job/{}' says more; try again when it runs", of.job);
+      : job.is_suspended
+          ? fmt::format("the Job is suspended{}: {}'kubectl patch job {} -p "
+                        "{{\"spec\":{{\"suspend\":false}}}}' lets it go on",
+                        job.suspended_at, job.outcome.empty() ? "" : job.outcome + "; ", of.job)
+          : fmt::format("'kubectl describe job/{}' says more; try again when it runs", of.job);
   return fail(error_code::role_lost,
               fmt::format("the control pod of '{}' does not run: {}. {}", of.job, states, way_out));
 }

@@ -80,6 +80,8 @@ inline constexpr auto journal_folder = "/run/secrets/dlrun-journal";
 inline constexpr auto pod_program = "/usr/local/bin/dlrun";
 /// Volume of a pod that has its folder of the run.
 inline constexpr auto run_volume = "run";
+/// Likewise of the control pod: where the trained model is to be.
+inline constexpr auto model_volume = "model";
 /// Of the run, in the control pod.
 std::string run_folder_of(const std::string& job);
 

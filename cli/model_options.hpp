@@ -26,14 +26,17 @@ inline void add_model_options(CLI::App& command, model_choice& into) {
       ->allow_extra_args(false);
 }
 
-/// Loads the model, and says on stderr what was damaged and done without, and what else is to be
-/// told.
-inline result<inference::loaded_model> load_and_tell(const model_choice& choice) {
-  auto model = runtime::load_model(choice);
+/// Says on stderr what was damaged and done without, and what else is to be told. @returns `model`
+inline result<inference::loaded_model> tell_of_model(result<inference::loaded_model> model) {
   if (!model) return model;
   for (const auto& line : model->damaged) say(stderr, "dlrun: storage-damaged: {}\n", line);
   for (const auto& line : model->notes) warn(line);
   return model;
+}
+
+/// Loads the model, and tells that.
+inline result<inference::loaded_model> load_and_tell(const model_choice& choice) {
+  return tell_of_model(runtime::load_model(choice));
 }
 
 /// How many threads to compute microbatches on: `wanted`, or, for 0, as many as keep the processor

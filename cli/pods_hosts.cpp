@@ -28,7 +28,17 @@ kubernetes::host_standing standing_of(const std::string& state) {
   return comes ? kubernetes::host_standing::joining : kubernetes::host_standing::there;
 }
 
-result<nlohmann::json> read_template() {
+} // namespace
+
+kubernetes::host_sights sights_of(const std::string& job, const std::vector<agent::host_view>& hosts) {
+  kubernetes::host_sights all;
+  for (const auto& host : hosts)
+    if (const auto slot = kubernetes::slot_of(job, host.name))
+      all[*slot] = {standing_of(host.state), host.address, !host.loses.empty()};
+  return all;
+}
+
+result<nlohmann::json> read_pod_template() {
   const auto path = fmt::format("{}/{}", job_folder, pod_template_key);
   std::ifstream file{path};
   auto read = nlohmann::json::parse(file, nullptr, false);
@@ -38,16 +48,6 @@ result<nlohmann::json> read_template() {
       fmt::format("'{}' holds no template for the pods of hosts: 'dlrun manifests' writes a ConfigMap "
                   "that does",
                   path));
-}
-
-} // namespace
-
-kubernetes::host_sights sights_of(const std::string& job, const std::vector<agent::host_view>& hosts) {
-  kubernetes::host_sights all;
-  for (const auto& host : hosts)
-    if (const auto slot = kubernetes::slot_of(job, host.name))
-      all[*slot] = {standing_of(host.state), host.address, !host.loses.empty()};
-  return all;
 }
 
 verb_end ended_for(const std::optional<kubernetes::pods_end>& why, verb_end ended) {
@@ -62,7 +62,7 @@ verb_end ended_for(const std::optional<kubernetes::pods_end>& why, verb_end ende
 result<void> pods_hosts::begin() {
   const auto place = find_own_api();
   if (!place) return tl::unexpected(place.error());
-  const auto pod_template = read_template();
+  const auto pod_template = read_pod_template();
   if (!pod_template) return tl::unexpected(pod_template.error());
   auto started = kubernetes::pod_service::start(
       *place, {.job = job_, .own_pod = base::host_name(), .pod_template = *pod_template},

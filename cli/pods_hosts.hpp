@@ -9,6 +9,7 @@
 #include <dlrun/error.hpp>
 #include <memory>
 #include <mutex>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <vector>
@@ -22,6 +23,10 @@ kubernetes::host_sights sights_of(const std::string& job, const std::vector<agen
 /// failure that another start of the control pod does not mend. What ended otherwise stays as it
 /// is.
 verb_end ended_for(const std::optional<kubernetes::pods_end>& why, verb_end ended);
+
+/// Of the pods of hosts, as the ConfigMap of the job has it. @returns bad_usage where there is
+/// none.
+result<nlohmann::json> read_pod_template();
 
 /// Of a control pod. Pods are made from begin() on, as long as it lives; what it leaves goes on.
 class pods_hosts {

@@ -80,7 +80,14 @@ std::optional<kubernetes::job_outcome> outcome_of(const verb_end& ended, const e
   return kubernetes::job_outcome{.exit_code = ended.code,
                                  .reason = reason_of(ended),
                                  .summary = ended.report ? summary_of(*ended.report) : "",
-                                 .is_final = is_final(ended, run)};
+                                 .is_final = is_final(ended, run),
+                                 .suspends = ended.waits};
+}
+
+void note_completed(const dlrun::report& report, std::shared_ptr<runtime::root_home> home) {
+  verb_end ended{.code = static_cast<int>(job::exit_code_for(report)), .report = report};
+  ended.home = std::move(home);
+  if (const auto outcome = outcome_of(ended, {.was_begun = true})) note_end(ended, *outcome);
 }
 
 void tell_kubernetes(const verb_end& ended, const std::string& job, const std::filesystem::path& run_dir) {

@@ -5,6 +5,7 @@
 #include "kubernetes/job_outcome.hpp"
 
 #include <filesystem>
+#include <memory>
 #include <optional>
 #include <string>
 
@@ -28,6 +29,10 @@ std::optional<kubernetes::job_outcome> outcome_of(const verb_end& ended, const e
 /// which it is the root (R43), and the API server, for 10 s at most. What cannot be told is said on
 /// stderr, and changes nothing else.
 void tell_kubernetes(const verb_end& ended, const std::string& job, const std::filesystem::path& run_dir);
+
+/// That alone which the register holds: the job is complete, and nothing of it is needed any more.
+/// @param home by which this process is the root; null: by none
+void note_completed(const dlrun::report& report, std::shared_ptr<runtime::root_home> home);
 
 /// The API server alone, of an end that another control pod came to.
 void tell_end(const kubernetes::job_outcome& outcome, const std::string& job);

@@ -3,6 +3,7 @@
 #include "cli/complain.hpp"
 #include "cli/detached_root.hpp"
 #include "cli/json_display.hpp"
+#include "cli/pods_export.hpp"
 #include "cli/pods_hosts.hpp"
 #include "cli/pods_outcome.hpp"
 #include "cli/pods_suspension.hpp"
@@ -35,6 +36,15 @@ struct train_options {
   bool detach = false;
   bool json = false;
 };
+
+/// Nothing: the model can be written, as far as that can be told before anything is trained.
+std::optional<verb_end> refuse_export(const train_options& options) {
+  const auto fine = check_export(options.model_file, options.run_dir, options.file);
+  if (fine) return std::nullopt;
+  auto ended = ended_by(fine.error());
+  ended.may_pass = true; // what it is on may be away for a while
+  return ended;
+}
 
 /// Of a run that is not to go on by itself.
 verb_end say_failed(const runtime::begun_run& found, bool json) {
@@ -83,6 +93,7 @@ verb_end go_on(const runtime::begun_run& found, const spec::JobSpec& asked,
 std::optional<verb_end> begin(const train_options& options, const std::optional<runtime::hosts_plan>& hosts,
                               runtime::torn_beginning torn, const std::function<bool()>& is_elsewhere,
                               const display_choice& how) {
+  if (auto refused = refuse_export(options)) return refused;
   auto job = runtime::prepare_new_job(options.file, options.overrides);
   if (!job) return ended_by(job.error());
   if (auto fits = runtime::check_for_hosts(job->spec, hosts); !fits) return ended_by(fits.error());
@@ -136,32 +147,35 @@ verb_end begin_or_go_on(const train_options& options, const std::optional<runtim
 verb_end train(const train_options& options, const display_choice& how) {
   const auto hosts = runtime::plan_hosts_if_named(options.hosts, options.address);
   if (!hosts) return ended_by(hosts.error());
-  if (auto fine = check_export(options.model_file, options.run_dir, options.file); !fine) {
-    auto ended = ended_by(fine.error());
-    ended.may_pass = true; // what it is on may be away for a while
-    return ended;
-  }
+  const bool has_pods = !options.kubernetes_job.empty(); // then a run that has begun goes on all the same
+  if (!has_pods)
+    if (auto refused = refuse_export(options)) return *std::move(refused);
   auto ended = options.or_resume
                    ? begin_or_go_on(options, *hosts, how)
                    : *begin(
                          options, *hosts, runtime::torn_beginning::refused, [] { return false; }, how);
+  if (has_pods) return ended; // pods_export writes it
   return export_trained(std::move(ended), options.model_file, options.run_dir);
 }
 
 /// In a control pod: makes the pods of its hosts, and tells Kubernetes how the job has ended.
 int train_on_pods(const train_options& options) {
   auto pods = std::make_unique<pods_hosts>(options.kubernetes_job);
-  auto ended = train(options, {.json = options.json,
-                               .hosts_may_join = [&pods] { return pods->begin(); },
-                               .seen = [&pods](const auto& now) { pods->see(now); },
-                               .in_doubt = [&pods] { pods->pause(); },
-                               .must_end = [&pods]() -> std::optional<std::string> {
-                                 const auto why = pods->end();
-                                 return why ? std::optional{why->why} : std::nullopt;
-                               },
-                               .on_term = [&pods] { return pods->on_term(); },
-                               .held_up_by = [&pods] { return pods->held_up_by(); }});
-  ended = ended_for(pods->end(), std::move(ended));
+  pods_export model{options.kubernetes_job, options.run_dir, options.model_file};
+  auto ended =
+      train(options,
+            {.json = options.json,
+             .hosts_may_join = [&pods] { return pods->begin(); },
+             .seen = [&pods](const auto& now) { pods->see(now); },
+             .in_doubt = [&pods] { pods->pause(); },
+             .must_end = [&pods]() -> std::optional<std::string> {
+               const auto why = pods->end();
+               return why ? std::optional{why->why} : std::nullopt;
+             },
+             .on_term = [&pods] { return pods->on_term(); },
+             .held_up_by = [&pods] { return pods->held_up_by(); },
+             .deliver = [&model](const auto& stop, const auto& home) { return model.deliver(stop, home); }});
+  ended = model.end(ended_for(pods->end(), std::move(ended)));
   pods.reset(); // none is made any more
   tell_kubernetes(ended, options.kubernetes_job, options.run_dir);
   const bool had_run = ended.error != error_code::in_use;

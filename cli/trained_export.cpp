@@ -30,20 +30,22 @@ result<void> check_export(const std::string& file, const std::string& run_dir, c
   return check_output_place(file, read);
 }
 
-verb_end export_trained(verb_end ended, const std::string& file, const std::string& run_dir) {
-  if (file.empty() || !ended.report || ended.report->status != run_status::completed) return ended;
-  const auto model = load_and_tell({.path = run_dir});
+std::string write_trained(const result<inference::loaded_model>& model, const std::string& file) {
   const auto written = model ? runtime::write_model(*model, file) : tl::unexpected(model.error());
-  if (written) {
-    say(stderr, "dlrun: the trained model is in '{}'\n", file);
-    return ended;
-  }
-  auto why =
-      fmt::format("the job is complete, and its model cannot be written to '{}': {}; the same call writes it "
-                  "when that is mended",
-                  file, written.error().message);
-  complain(why);
-  return {static_cast<int>(job::exit_code::job_failed), std::move(why)};
+  if (!written)
+    return fmt::format("the job is complete, and its model cannot be written to '{}': {}", file,
+                       written.error().message);
+  say(stderr, "dlrun: the trained model is in '{}'\n", file);
+  return "";
+}
+
+verb_end export_trained(verb_end ended, const std::string& file, const std::string& run_dir) {
+  if (file.empty() || !is_trained(ended)) return ended;
+  auto why_not = write_trained(load_and_tell({.path = run_dir}), file);
+  if (why_not.empty()) return ended;
+  why_not += "; the same call writes it when that is mended";
+  complain(why_not);
+  return {static_cast<int>(job::exit_code::job_failed), std::move(why_not)};
 }
 
 } // namespace dlrun::cli

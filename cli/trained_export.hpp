@@ -2,11 +2,16 @@
 #pragma once
 
 #include "cli/verb_end.hpp"
+#include "inference/model_source.hpp"
 
 #include <dlrun/error.hpp>
 #include <string>
 
 namespace dlrun::cli {
+
+/// Writes a model that was loaded, once its job is complete; a file that is there is replaced.
+/// @returns "": it is there; else what is to be said of that
+std::string write_trained(const result<inference::loaded_model>& model, const std::string& file);
 
 /// Before anything is trained: whether `file` can be written, and replaces nothing of the run or
 /// that the job in `spec_file` reads. @returns bad_usage with the way out.

@@ -22,10 +22,16 @@ struct verb_end {
   std::optional<dlrun::report> report{}; ///< of the run, where that ended it
   std::optional<error_code> error{};     ///< where this did
   bool is_for_good = false;              ///< another start would end the same way, report or not
-  bool may_pass = false;                 ///< it was wrong input, but of a run that may have begun, elsewhere
+  bool waits = false;    ///< what the run has is on hosts that stay: the Job is to be suspended
+  bool may_pass = false; ///< it was wrong input, but of a run that may have begun, elsewhere
   /// By which this process is the root of the run: nobody follows while it lives. Null: by none.
   std::shared_ptr<runtime::root_home> home{};
 };
+
+/// Whether the run is completed.
+inline bool is_trained(const verb_end& ended) {
+  return ended.report && ended.report->status == run_status::completed;
+}
 
 /// Complains of the error and ends with its exit code.
 inline verb_end ended_by(const error& what) {

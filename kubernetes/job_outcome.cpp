@@ -26,6 +26,7 @@ std::string cut(const std::string& text, std::size_t bytes_max) {
 
 /// As `kubectl get events` shows it.
 const char* event_reason(const job_outcome& outcome) {
+  if (outcome.suspends) return "ModelNotWritten";
   if (!outcome.is_final) return "AttemptFailed";
   switch (outcome.exit_code) {
   case 0: return "TrainingCompleted";
@@ -53,6 +54,7 @@ json outcome_patch(const job_outcome& outcome) {
                  {reason_annotation, cut(outcome.reason, reason_bytes_max)},
                  {summary_annotation, cut(outcome.summary, summary_bytes_max)}}}}}};
   if (outcome.exit_code != 0 && outcome.is_final) patch["spec"]["backoffLimit"] = 0;
+  if (outcome.suspends) patch["spec"]["suspend"] = true;
   return patch;
 }
 

@@ -26,6 +26,9 @@ struct job_outcome {
   /// Another start would end the same way. What is not final may be mended by one, and hosts may
   /// have what it needs.
   bool is_final = true;
+  /// Then not final: the job is trained, and what it has is on hosts that stay until somebody has
+  /// mended what the reason says, and releases the Job. Until then that is suspended.
+  bool suspends = false;
 
   bool operator==(const job_outcome&) const = default;
 };
@@ -33,8 +36,8 @@ struct job_outcome {
 /// Not longer than termination_bytes_max, nor cut within a character.
 std::string termination_message(const job_outcome& outcome);
 
-/// For the Job of the control pod: annotations; and one that has ended for good, without success,
-/// is not started again, so that Kubernetes takes it for failed.
+/// For the Job of the control pod: annotations; one that has ended for good, without success, is
+/// not started again, so that Kubernetes takes it for failed; and one that waits is suspended.
 nlohmann::json outcome_patch(const job_outcome& outcome);
 
 /// The exit code with which a Job is over for good, as outcome_patch() told it; nothing where that

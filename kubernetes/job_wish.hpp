@@ -14,8 +14,19 @@ namespace dlrun::kubernetes {
 inline constexpr auto journal_annotation = "dlrun/journal";
 inline constexpr auto journal_in_etcd = "etcd";
 
-/// Whether the run of a Job outlives its control pods: what is in `volume` of those is in a claim,
-/// or an etcd has what the next one needs (R40).
+/// Where the run of a Job is whose control pods have their run folder in a volume.
+enum class run_place : std::uint8_t {
+  pod,   ///< in that of the control pod, and nowhere else
+  hosts, ///< on its hosts, and an etcd has what the next control pod needs to find them (R40)
+  claim, ///< the volume is a claim
+};
+run_place place_of_run(const nlohmann::json& job, const std::string& volume);
+/// What a volume of the control pods of a Job is: the name of the claim; "": none.
+std::string claim_in(const nlohmann::json& job, const std::string& volume);
+/// The Job, as the server tells it. Blocks until `give_up` at most.
+answer<nlohmann::json> find_job(api_client& client, const std::string& job, time_point give_up);
+
+/// Whether the run of a Job outlives its control pods.
 bool run_outlives_pods(const nlohmann::json& job, const std::string& volume);
 
 enum class job_wish : std::uint8_t {

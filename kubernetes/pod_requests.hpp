@@ -58,9 +58,9 @@ public:
   /// That many are to be there from now on.
   answer<void> want(std::uint32_t count, time_point give_up);
   /// Makes it, with image, pull secrets, priority class and scheduler of the control pod, whatever
-  /// the template says; with its node selector and tolerations beside those of the template; and with
-  /// its memory, GPUs, variables and runtime class where the template has none. Who changes them
-  /// there means all pods. One that is there already under its name is adopted, where the same
+  /// the template says; with its node selector and tolerations beside those of the template; and
+  /// with its memory, GPUs, variables and runtime class where the template has none. Who changes
+  /// them there means all pods. One that is there already under its name is adopted, where the same
   /// object controls it. @returns nothing where something else has the name
   answer<std::optional<pod_record>> create(const create_pod& what, const std::string& owner,
                                            time_point give_up);

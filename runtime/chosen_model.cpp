@@ -31,6 +31,27 @@ inference::recorded_inputs recorded_of(const trained_with& trained) {
   return {trained.record->data(), decoder_difference(*trained.record)};
 }
 
+result<inference::loaded_model> load_run_in(const run_folder& folder, const model_choice& choice) {
+  auto trained = read_trained_with(folder);
+  if (!trained) return tl::unexpected(trained.error());
+  if (auto own = check_stores_are_own(folder.path(), *trained); !own) return tl::unexpected(own.error());
+  if (auto why = why_lacking(folder.path(), *trained); !why.empty()) return fail(error_code::bad_usage, why);
+  const auto file = folder.spec_file(trained->revisions.size() - 1);
+  auto loaded = inference::load_run(
+      {.folder = folder.path(),
+       .revisions = std::move(trained->revisions),
+       .as_written = std::move(trained->as_written),
+       .spec_file = file,
+       .train_records = trained->record ? std::optional{trained->record->train_records()} : std::nullopt,
+       .recorded = recorded_of(*trained)},
+      choice);
+  if (!loaded) return loaded;
+  for (const auto& what : trained->edited)
+    loaded->notes.push_back(
+        fmt::format("{} is not what the run was trained with, which is used: {}", file.string(), what));
+  return loaded;
+}
+
 } // namespace
 
 result<inference::loaded_model> load_model(const model_choice& choice) {
@@ -46,24 +67,13 @@ result<inference::loaded_model> load_model(const model_choice& choice) {
                 fmt::format("--spec is for a weights file: the run in '{}' has its own", choice.path));
   const auto folder = run_folder::open_to_read(choice.path);
   if (!folder) return tl::unexpected(folder.error());
-  auto trained = read_trained_with(*folder);
-  if (!trained) return tl::unexpected(trained.error());
-  if (auto own = check_stores_are_own(folder->path(), *trained); !own) return tl::unexpected(own.error());
-  if (auto why = why_lacking(folder->path(), *trained); !why.empty()) return fail(error_code::bad_usage, why);
-  const auto file = folder->spec_file(trained->revisions.size() - 1);
-  auto loaded = inference::load_run(
-      {.folder = folder->path(),
-       .revisions = std::move(trained->revisions),
-       .as_written = std::move(trained->as_written),
-       .spec_file = file,
-       .train_records = trained->record ? std::optional{trained->record->train_records()} : std::nullopt,
-       .recorded = recorded_of(*trained)},
-      choice);
-  if (!loaded) return loaded;
-  for (const auto& what : trained->edited)
-    loaded->notes.push_back(
-        fmt::format("{} is not what the run was trained with, which is used: {}", file.string(), what));
-  return loaded;
+  return load_run_in(*folder, choice);
+}
+
+result<inference::loaded_model> load_own_model(const std::filesystem::path& path) {
+  const auto folder = run_folder::of_own_root(path);
+  if (!folder) return tl::unexpected(folder.error());
+  return load_run_in(*folder, {.path = path.string()});
 }
 
 } // namespace dlrun::runtime

@@ -328,7 +328,8 @@ result<std::shared_ptr<root_secrets>> take_secrets(const local_run_options& opti
   return std::make_shared<root_secrets>(std::move(*taken));
 }
 
-/// The report, and what the run folder lacks though the job is complete; "" where nothing.
+/// The report, and what is missing of the model though the job is complete, in the run folder or
+/// where its observer brings it; "" where nothing.
 struct ended_run {
   dlrun::report report;
   std::string lacking;
@@ -352,6 +353,9 @@ ended_run conclude(const launcher_choice& chosen, const protocol::agent_actor& a
   const bool is_lost = !made.lost.empty();
   if (!is_lost) made.report = read_report();
   if (options.hosts && !is_lost) made.lacking = why_not_whole(options.run_dir, made.report);
+  const bool is_undelivered = options.hosts && !is_lost && ended.outcome == protocol::job_outcome::failed &&
+                              made.report.status == run_status::completed;
+  if (made.lacking.empty() && is_undelivered) made.lacking = ended.reason;
   const bool waits = are_to_wait(options, ended, made.lacking);
   release(chosen, agent, waits);
   if (!waits && !is_lost) root_secrets::forget(options.run_dir);
@@ -413,6 +417,16 @@ std::unique_ptr<archiver> begin_archives(caf::actor_system& system, const common
       std::make_unique<live_archive_source>(system, agent, hosts, job.run_dir, job.ps_shards()));
 }
 
+/// Adds what becomes of a job that is complete (R38).
+agent::agent_arguments with_wind_up(agent::agent_arguments made, const local_run_options& options,
+                                    run_observer& observer) {
+  made.gathers = options.gathers;
+  if (!made.hosts) return made;
+  made.lacking = lacking_in(options.run_dir);
+  made.deliver = [&observer](const std::stop_token& stop) { return observer.deliver(stop); };
+  return made;
+}
+
 result<ended_run> run_roles(const prepared_job& prepared, const local_run_options& options,
                             run_observer& observer) {
   const auto secrets = take_secrets(options);
@@ -430,16 +444,15 @@ result<ended_run> run_roles(const prepared_job& prepared, const local_run_option
   if (!chosen) return tl::unexpected(chosen.error());
   const auto hosts = chosen->hosts ? chosen->hosts->launcher() : nullptr;
   const auto drains = hosts ? std::make_shared<agent::drain_desk>(hosts, chosen->hosts->drains()) : nullptr;
-  auto agent = system.spawn(agent::agent_state::start,
-                            agent::agent_arguments{.job = *job,
-                                                   .coordinator = fence_of(options.coordinator),
-                                                   .launcher = chosen->launcher,
-                                                   .board = board,
-                                                   .log = log,
-                                                   .hosts = hosts,
-                                                   .drains = drains,
-                                                   .gathers = options.gathers,
-                                                   .lacking = hosts ? lacking_in(options.run_dir) : nullptr});
+  auto agent =
+      system.spawn(agent::agent_state::start, with_wind_up({.job = *job,
+                                                            .coordinator = fence_of(options.coordinator),
+                                                            .launcher = chosen->launcher,
+                                                            .board = board,
+                                                            .log = log,
+                                                            .hosts = hosts,
+                                                            .drains = drains},
+                                                           options, observer));
   chosen->introduce(agent);
   auto control = open_run(*chosen, agent, options,
                           run_control{{.system = system,

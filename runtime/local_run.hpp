@@ -43,7 +43,8 @@ struct local_run_options {
 /// that it makes.
 /// @returns the report, which is in the folder too; an error when nothing could be started;
 /// role_lost when the job is complete, but the last versions of some PS shards are still on other
-/// hosts, which then wait for another root, as after a root that was killed.
+/// hosts, or `observer` could not deliver the model; the hosts then wait for another root, as after
+/// a root that was killed.
 result<report> run_locally(const prepared_job& prepared, const local_run_options& options,
                            run_observer& observer);
 

@@ -282,6 +282,12 @@ result<run_folder> run_folder::open_to_read(const std::string& folder) {
   return run_folder{*path, std::move(*held)};
 }
 
+result<run_folder> run_folder::of_own_root(const std::filesystem::path& folder) {
+  auto path = find_run(folder.string());
+  if (!path) return tl::unexpected(path.error());
+  return run_folder{*std::move(path), {}};
+}
+
 std::filesystem::path run_folder::spec_file(std::size_t revision) const {
   return path_ / (revision == 0 ? std::string{run_layout::spec} : fmt::format("spec.{}.yaml", revision));
 }

@@ -51,6 +51,9 @@ public:
   static result<run_folder> open(const std::string& folder);
   /// For a look: any number of readers, while no root uses it. Writes nothing. Errors as above.
   static result<run_folder> open_to_read(const std::string& folder);
+  /// Of a run whose root is this process, which has the folder locked by another object, and keeps
+  /// that for as long as this one lives. @returns bad_usage when it is no run folder.
+  static result<run_folder> of_own_root(const std::filesystem::path& folder);
 
   /// Removes the folder of a run that did not begin after all, so that it is not in the way of the
   /// next try.

@@ -7,6 +7,7 @@
 #include <dlrun/report.hpp>
 #include <functional>
 #include <optional>
+#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -24,7 +25,8 @@ struct stop_wish {
   bool brings_stores = false;
 };
 
-/// Receives the progress of a run. Only the thread of run_locally() calls it.
+/// Receives the progress of a run. Only the thread of run_locally() calls it, where nothing else is
+/// said.
 class run_observer {
 public:
   virtual ~run_observer() = default;
@@ -47,6 +49,11 @@ public:
   /// Asked after each update, and while the hosts of the run are waited for. @returns nothing to go
   /// on.
   virtual std::optional<stop_wish> asked_to_stop() { return std::nullopt; }
+  /// R38, of a run with other hosts, on a thread of its own: the run folder has the whole model of
+  /// a job that is complete, no role runs, and no host has heard of the end. May take its time,
+  /// until `stop` is requested. @returns "": the hosts may go; else why they are to wait for
+  /// another root, which is then the error of the run
+  virtual std::string deliver(const std::stop_token& /*stop*/) { return ""; }
   /// Another process has become the root of the run (R40). One that returns lets this one end the
   /// run as failed.
   virtual void superseded(const std::string& /*why*/) {}

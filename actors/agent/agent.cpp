@@ -110,6 +110,7 @@ agent_state::agent_state(pointer self, agent_arguments arguments)
                 .hosts = arguments_.hosts,
                 .gathers = arguments_.gathers,
                 .lacking = arguments_.lacking,
+                .deliver = arguments_.deliver,
                 .tell = [this](const protocol::job_event& event) { add_event(event); },
                 .done = [this](const protocol::job_ended& ended, bool may_go) { finish(ended, may_go); }}}
     , events_{open_events(arguments_.job->run_dir / run_layout::events)} {}

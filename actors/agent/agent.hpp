@@ -38,6 +38,7 @@ struct agent_arguments {
   std::optional<last_stores> gathers{};
   /// As wind_up_parts has it; null where the job has this host alone.
   std::function<std::optional<std::string>()> lacking{};
+  std::function<std::string(const std::stop_token&)> deliver{}; ///< likewise
 };
 
 /// The shell of the agent: hands each message to the part that it is for, and each action of the

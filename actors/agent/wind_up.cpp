@@ -1,5 +1,6 @@
 #include "actors/agent/wind_up.hpp"
 
+#include "actors/common/ask.hpp"
 #include "actors/common/held_store.hpp"
 
 #include <algorithm>
@@ -115,6 +116,8 @@ void wind_up::end_with(std::vector<collected_store> stores) {
   if (is_over_) return;
   for (const auto& event : tell_collected(stores)) parts_.tell(event);
   if (ended_.outcome == protocol::job_outcome::completed) judge(stores);
+  const bool is_whole = ended_.outcome == protocol::job_outcome::completed && may_go_;
+  if (is_whole && parts_.deliver) return deliver();
   copy_logs();
 }
 
@@ -127,6 +130,25 @@ void wind_up::judge(const std::vector<collected_store>& stores) {
   if (may_go_) return;
   ended_ = {protocol::job_outcome::failed, "the job is complete, and not all of its stores could be brought",
             error_code::role_lost};
+}
+
+/// Hosts are heard and answered meanwhile.
+void wind_up::deliver() {
+  delivery_ =
+      std::jthread{[this, deliver = parts_.deliver,
+                    post = common::poster<protocol::agent_actor>{self_}](const std::stop_token& stop) {
+        auto why_not = deliver(stop);
+        post([this, why_not = std::move(why_not)] { on_delivered(why_not); });
+      }};
+}
+
+void wind_up::on_delivered(const std::string& why_not) {
+  if (is_over_) return;
+  if (!why_not.empty()) {
+    may_go_ = false;
+    ended_ = {protocol::job_outcome::failed, why_not, error_code::system};
+  }
+  copy_logs();
 }
 
 /// However it has ended: the hosts may be gone when somebody looks.

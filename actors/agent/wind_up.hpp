@@ -10,7 +10,9 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <stop_token>
 #include <string>
+#include <thread>
 #include <vector>
 
 namespace dlrun::agent {
@@ -24,6 +26,10 @@ struct wind_up_parts {
   /// What the run folder lacks of a model that is complete, "": nothing. Nothing returned: the job
   /// is not complete, as far as its report tells.
   std::function<std::optional<std::string>()> lacking;
+  /// Called once, on a thread of its own, when the job is complete and nothing is lacking: what
+  /// else is to be done with the model while the hosts still have it. @returns why they are to wait
+  /// for the next root; "": they need not. Null: nothing is to be done.
+  std::function<std::string(const std::stop_token&)> deliver{};
   std::function<void(const protocol::job_event&)> tell;
   /// Called once. @param may_go the hosts are not needed any more; else they wait for the next root
   std::function<void(const protocol::job_ended& ended, bool may_go)> done;
@@ -31,8 +37,10 @@ struct wind_up_parts {
 
 /// Brings the stores of a job that is complete into the run folder, then the logs of its hosts; one
 /// that can be resumed goes on where its stores are, unless its hosts may go for good (R42). A
-/// complete job whose stores are not all there is not over for its hosts (R38). Called by its actor
-/// `self` only, which outlives this.
+/// complete job whose stores are not all there, or whose model is wanted elsewhere and is not
+/// there, is not over for its hosts (R38). Called by its actor `self` only, which outlives this.
+///
+///   begin, gather ──> store_collector ──> judge ──> deliver ──> log_collector ──> finish
 class wind_up {
 public:
   using pointer = protocol::agent_actor::base*;
@@ -55,6 +63,8 @@ private:
   void tell_waits(const gathered_stores& found);
   void bring(const gathered_stores& found);
   void end_with(std::vector<collected_store> stores);
+  void deliver();
+  void on_delivered(const std::string& why_not);
   void copy_logs();
   void judge(const std::vector<collected_store>& stores);
   void finish();
@@ -69,7 +79,8 @@ private:
   bool brings_all_ = false;
   bool is_gathered_ = false;
   bool is_over_ = false;
-  std::string told_; ///< for whom it waits
+  std::string told_;        ///< for whom it waits
+  std::jthread delivery_{}; ///< asked to stop, and joined, when this ends
 };
 
 } // namespace dlrun::agent

@@ -172,6 +172,8 @@ TEST(control_pod, is_taken_when_its_container_runs) {
   EXPECT_THAT(problem(R"({"items":[]})"), HasSubstr("none is there"));
   EXPECT_THAT(problem(R"({"items":[]})", {.is_suspended = true, .suspended_at = ", at step 17"}),
               HasSubstr("the Job is suspended, at step 17: "));
+  EXPECT_THAT(problem(R"({"items":[]})", {.is_suspended = true, .outcome = "exit code 1: it is full"}),
+              HasSubstr("the Job is suspended: exit code 1: it is full; 'kubectl patch job x -p "));
   EXPECT_THAT(problem(R"({"items":[]})", {.ended = "Complete"}), HasSubstr("over (Complete)"));
   for (const std::string strange : {"", "{}", R"({"items":7})", R"({"items":[7,{"metadata":[]}]})",
                                     R"({"items":[{"metadata":{"name":"--all"},"status":{}}]})"})

@@ -47,6 +47,8 @@ TEST(pods_outcome, is_final_where_another_start_would_end_the_same_way) {
   EXPECT_TRUE(
       outcome_of({.code = 1, .reason = "diverged", .report = dlrun::report{}}, ended_run{})->is_final);
   EXPECT_FALSE(outcome_of({.code = 1, .reason = "a store is on no host that came"}, ended_run{})->is_final);
+  const auto waits = outcome_of({.code = 1, .reason = "full", .waits = true}, ended_run{}).value();
+  EXPECT_TRUE(waits.suspends && !waits.is_final);
   EXPECT_TRUE(
       outcome_of({.code = 1, .reason = "its namespace goes", .is_for_good = true}, ended_run{})->is_final);
 }

@@ -370,7 +370,8 @@ class has_its_journal_in_an_etcd(writes_manifests):
     def test_or_under_the_one_that_the_job_names(self):
         for options, journal in (((), {"prefix": "jobs/mine"}), (("--set", "cluster.journal.etcd.prefix=jobs/mine"), {})):
             _, control = self.made(*options, **journal)
-            self.assertNotIn("JOB_UID", json.dumps(control))
+            self.assertNotIn("$(JOB_UID)", json.dumps(control))
+            self.assertIn("JOB_UID", json.dumps(control), "the note of the end names the Job")
 
     def test_and_another_control_pod_begins_at_once_where_each_has_a_folder_of_its_own(self):
         objects, control = self.made("--model-claim", "models")

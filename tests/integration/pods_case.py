@@ -8,9 +8,11 @@ import paused_runs
 import small_cluster
 from dlrun_job import output_of, wait_until
 from hosts_case import SLOT_S, UNHURRIED_SLOT_S, on_several_hosts
+from played_pod import WRITABLE_BY_GROUP
 from pod_jobs import COMPLETED, HOSTS, INTERRUPTED, NAME, cluster_api, job_on_pods
 
 GRACE_S = 20
+HEAD_MAX = 4096
 
 
 def worker_on(hosts, pod):
@@ -47,6 +49,17 @@ class on_pods(job_on_pods, on_several_hosts):
         for one in pods:
             self.assertEqual(len(one.exit_codes), before + 1, one.said())
             self.assertIn(one.exit_codes[-1], (COMPLETED, INTERRUPTED), one.said())
+
+    def close_claim(self):
+        """Of the model: nobody may write into it."""
+        self.cluster.claim("models").chmod(0o555)
+
+    def open_claim(self):
+        self.cluster.claim("models").chmod(WRITABLE_BY_GROUP)
+
+    def exported(self):
+        """What the weights file says of itself."""
+        return (self.cluster.claim("models") / f"{NAME}.safetensors").read_bytes()[:HEAD_MAX].decode(errors="replace")
 
     def use_up_memory_twice(self, pod):
         """The second time when it is back. A busy machine may make the job lose hosts beside, and this one once more."""

@@ -1,11 +1,12 @@
 """Jobs on pods whose journal is in an etcd: the control pod may be lost with its run folder, and no host notices (R40)."""
 
+import json
 import os
 import shutil
 
 from bench_case import main
 from dlrun_job import wait_until
-from pods_case import COMPLETED, HOSTS, INTERRUPTED, NAME
+from pods_case import COMPLETED, HOSTS, INTERRUPTED, NAME, on_pods
 from pods_journal_case import MOUNTED, with_an_etcd
 
 FAILED, BAD_INPUT = 1, 2
@@ -94,6 +95,78 @@ class has_trained(with_an_etcd):
         self.assertEqual(len(self.events("stores-collected")), 1)
         self.assertNotIn("role-started", {event["event"] for event in self.events()})
         self.expect_ended(*self.hosts_pods)
+
+
+    def test_and_loses_the_node_of_the_root_while_the_model_cannot_be_written(self):
+        """No host has heard that the job is over: each still has its stores."""
+        spec = self.spec()
+        self.start(spec)
+        self.wait_until_trains()
+        self.close_claim()
+        self.pauses.end()
+        wait_until(lambda: "it is tried again in" in self.control.said(), "the root has all that the hosts have")
+        self.assertEqual([one.exit_codes for one in self.hosts_pods], [[]] * HOSTS)
+        node = self.control.node
+        self.cluster.nodes.lose(node)
+        self.open_claim()
+        self.cluster.nodes.evict(node)
+        self.expect_end(spec)
+        self.assertEqual(self.control_pods()[-1].exit_codes, [COMPLETED], self.control_pods()[-1].said())
+        self.assertEqual(len(self.events("stores-collected")), 1)
+        self.assertEqual(len(self.made_pods()), HOSTS)
+        self.expect_ended(*self.hosts_pods)
+
+    def test_and_loses_the_root_when_the_model_is_there_and_kubernetes_does_not_know(self):
+        """Nor need the hosts be there any more."""
+        spec = self.spec()
+        self.start(spec)
+        self.wait_until_trains()
+        self.api.stop()
+        self.pauses.end()
+        wait_until(lambda: all(one.exit_codes for one in self.hosts_pods), "the hosts have heard that the job is over")
+        node = self.control.node
+        self.cluster.nodes.lose(node)
+        self.api.come_back()
+        self.cluster.nodes.evict(node)
+        wait_until(lambda: NAME in self.cluster.jobs_over, "the Job is complete")
+        wait_until(lambda: not self.pods_told(), "the pods of hosts are deleted")
+        self.assertEqual(self.control_pods()[-1].exit_codes, [COMPLETED], self.control_pods()[-1].said())
+        self.assertEqual(self.annotations()["dlrun/exit-code"], str(COMPLETED))
+        self.assertEqual(len(self.made_pods()), HOSTS)
+        del spec["cluster"]["journal"]
+        self.assertIn(self.undisturbed(spec)["parameters_sha256"], self.exported())
+
+
+class has_a_claim_for_its_run_and_no_etcd(on_pods):
+    claims = ("--run-claim", "runs", "--model-claim", "models")
+
+    def test_and_fails_where_the_model_cannot_be_written_which_the_next_job_does(self):
+        spec = self.unhurried_spec()
+        self.start(spec)
+        self.wait_until_trains()
+        self.close_claim()
+        self.pauses.end()
+        wait_until(lambda: self.cluster.condition(NAME), "the Job is over")
+        self.assertEqual(self.cluster.condition(NAME), "Failed")
+        self.assertEqual(self.control.exit_codes[0], FAILED, self.control.said())
+        report = json.loads((self.run_dir / "report.json").read_text())
+        told = self.annotations()
+        self.assertIn(report["parameters_sha256"], told["dlrun/summary"])
+        for word in (f"/model/{NAME}.safetensors", "Permission denied", "(claim 'models')", "the run in claim 'runs' has it", "dlrun export"):
+            self.assertIn(word, told["dlrun/reason"])
+        wait_until(lambda: not self.cluster.pods_of(NAME) and not self.pods_told(), "no pod is left")
+        self.open_claim()
+        self.submit_again(spec)
+        wait_until(lambda: NAME in self.cluster.jobs_over, "the next Job is complete")
+        self.assertIn(report["parameters_sha256"], self.exported())
+        self.assertEqual(self.undisturbed(spec)["parameters_sha256"], report["parameters_sha256"])
+
+    def submit_again(self, spec):
+        with self.cluster.lock:
+            del self.cluster.objects["Job", NAME]
+        self.cluster.api.space.collect_garbage()
+        self.cluster.apply(self.manifests(spec))
+        [self.control] = self.cluster.start(NAME)
 
 
 class is_stopped(with_an_etcd):

@@ -250,6 +250,49 @@ class ends(with_a_standby):
         self.expect_not_led(self.standby)
 
 
+class cannot_write_the_model(with_a_standby):
+    """Since its claim takes no file any more: the job is trained, and the hosts keep that."""
+
+    def come_to_the_end_without_a_claim(self):
+        spec, _ = self.train()
+        self.close_claim()
+        self.pauses.end()
+        wait_until(lambda: "it is tried again in" in self.control.said(), "it is tried again")
+        return spec
+
+    def test_for_a_while_and_nobody_else_leads(self):
+        spec = self.come_to_the_end_without_a_claim()
+        self.open_claim()
+        self.expect_all_end(spec)
+        self.assertEqual([one["reason"] for one in self.api.events], ["TrainingCompleted"])
+
+    def test_and_the_job_is_suspended_until_somebody_has_mended_that(self):
+        spec = self.come_to_the_end_without_a_claim()
+        pods = [self.control, self.standby]
+        wait_until(lambda: self.cluster.told_condition(NAME) == "Suspended", "the Job is suspended")
+        for one in pods:
+            wait_until(lambda one=one: one.exit_codes, f"{one.name} ends")
+        self.assertEqual(self.standby.exit_codes, [INTERRUPTED], self.standby.said())
+        self.expect_not_led(self.standby)
+        self.expect_told()
+        self.assertEqual(self.pods_of_hosts(), self.hosts_pods, "they stay, with the model")
+        self.open_claim()
+        self.suspend(False)
+        wait_until(lambda: self.annotations()[LEADER] not in {one.name for one in pods}, "another one leads")
+        self.expect_end(spec)
+        self.assertEqual(self.cluster.condition(NAME), "Complete")
+        self.assertEqual(len(self.made_pods()), HOSTS)
+        self.assertEqual([one["reason"] for one in self.api.events], ["ModelNotWritten", "TrainingCompleted"])
+
+    def expect_told(self):
+        """Once, with what to mend and how the job goes on."""
+        told = self.annotations()
+        self.assertEqual(told["dlrun/exit-code"], str(FAILED))
+        for word in (f"/model/{NAME}.safetensors", "Permission denied", "(claim 'models')", f"kubectl patch job {NAME} -p"):
+            self.assertIn(word, told["dlrun/reason"])
+        self.assertEqual([one["reason"] for one in self.api.events], ["ModelNotWritten"])
+
+
 class is_written(with_a_standby):
     def test_as_kubernetes_takes_it(self):
         self.expect_fits_kubernetes(self.manifests(self.spec(), "--standby"))

@@ -23,6 +23,13 @@ TEST(job_outcome, ends_the_job_where_it_has_not_succeeded) {
   EXPECT_FALSE(outcome_patch({.exit_code = 1, .is_final = false}).contains("spec"));
 }
 
+TEST(job_outcome, suspends_a_job_that_waits_for_somebody) {
+  const job_outcome waits{.exit_code = 1, .reason = "full", .is_final = false, .suspends = true};
+  EXPECT_EQ(outcome_patch(waits)["spec"], (json{{"suspend", true}}));
+  EXPECT_EQ(outcome_patch(waits)["metadata"]["annotations"]["dlrun/reason"], "full");
+  EXPECT_EQ(event_of(waits, {{"metadata", json::object()}}, "e", "p", {})["reason"], "ModelNotWritten");
+}
+
 /// Two bytes a character: every second cut would be within one.
 TEST(job_outcome, is_bounded_and_cut_between_characters) {
   std::string text = "x";

@@ -85,6 +85,17 @@ TEST_F(job_wish_test, a_job_says_that_it_is_over) {
   EXPECT_EQ(standing_of(client, "job", "run", api.in(1s))->told, std::nullopt);
 }
 
+TEST_F(job_wish_test, a_job_says_where_its_run_is_and_what_its_claims_are) {
+  auto job = claimed();
+  EXPECT_EQ(place_of_run(job, "run"), run_place::claim);
+  EXPECT_EQ(claim_in(job, "run"), "runs");
+  for (const auto* other : {"files", "model"}) EXPECT_EQ(claim_in(job, other), "") << other;
+  job["spec"].erase("template");
+  EXPECT_EQ(place_of_run(job, "run"), run_place::pod);
+  job["metadata"]["annotations"][journal_annotation] = journal_in_etcd;
+  EXPECT_EQ(place_of_run(job, "run"), run_place::hosts);
+}
+
 TEST_F(job_wish_test, nobody_knows_where_the_server_does_not_say) {
   EXPECT_FALSE(ask(refused(403, "jobs.batch is forbidden")).has_value());
   const auto begun = api.now;

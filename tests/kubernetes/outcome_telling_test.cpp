@@ -63,10 +63,22 @@ protected:
                         api.in(telling_max));
   }
 
+  std::vector<std::string> tell(job_outcome outcome) {
+    auto client = api.make_client();
+    return tell_outcome(client, {.job = "job", .pod = "pod", .outcome = std::move(outcome)},
+                        api.in(telling_max));
+  }
+
   played_api api;
   time_point hosts_end{};
   std::map<std::string, base::http_answer> refusals{};
 };
+
+TEST_F(outcome_telling_test, suspends_a_job_that_waits_and_leaves_its_hosts_what_they_have) {
+  EXPECT_THAT(tell({.exit_code = 1, .reason = "full", .is_final = false, .suspends = true}), IsEmpty());
+  EXPECT_THAT(api.asked(), ElementsAre(patch_job_line, make_event_line));
+  EXPECT_EQ(json::parse(api.requests[0].body)["spec"], (json{{"suspend", true}}));
+}
 
 TEST_F(outcome_telling_test, tells_the_job_first_then_an_event_and_deletes_pods_that_have_ended) {
   EXPECT_THAT(tell(), IsEmpty());
