@@ -1,7 +1,7 @@
 #include "base/host_exit.hpp"
 #include "cli/complain.hpp"
-#include "cli/decimal.hpp"
 #include "cli/verbs.hpp"
+#include "cli/whole_number.hpp"
 #include "runtime/host_process.hpp"
 
 #include <unistd.h>
@@ -50,7 +50,7 @@ void add_join_options(CLI::App& command, runtime::joining_host& host) {
       "Seconds for which it tries to reach the root, up to a week (default: with a key as long as it takes, "
       "with "
       "a token once)");
-  wait->check(decimal())->check(CLI::Range(std::uint64_t{0}, wait_max_s));
+  wait->check(whole_number(0, wait_max_s));
   auto* name =
       command.add_option("--name", host.name, "What the job is to call this host (default: its name)");
   auto* address = command.add_option(
@@ -61,7 +61,7 @@ void add_join_options(CLI::App& command, runtime::joining_host& host) {
       "Folder for a folder of the run, for logs and what PS shards keep (default: as the root's)");
   auto* cpus =
       command.add_option("--cpus", host.cpus, "Cores for the job (default: those that this process may use)");
-  cpus->check(decimal())->check(CLI::Range(1U, agent_cpus_max));
+  cpus->check(whole_number(1, agent_cpus_max));
   for (auto* one : {token, key, wait, name, address, folder, cpus}) one->needs(join);
 }
 

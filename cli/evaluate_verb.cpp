@@ -1,5 +1,4 @@
 #include "cli/complain.hpp"
-#include "cli/decimal.hpp"
 #include "cli/model_options.hpp"
 #include "cli/verbs.hpp"
 #include "inference/evaluation_data.hpp"
@@ -84,11 +83,7 @@ void add_evaluate(CLI::App& app, verb& chosen) {
   auto* command =
       app.add_subcommand("evaluate", "Loss and metrics of a trained model on the validation data");
   add_model_options(*command, options->model);
-  command
-      ->add_option("--threads", options->threads,
-                   "Microbatches computed at once (default: as the processor has cores); changes no bit")
-      ->check(decimal())
-      ->check(CLI::PositiveNumber);
+  add_threads(*command, options->threads, "bit");
   command->add_flag("--json", options->json, "One line of JSON, all digits");
   command->footer(
       "Examples:\n"

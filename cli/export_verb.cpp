@@ -1,8 +1,8 @@
 #include "cli/complain.hpp"
-#include "cli/decimal.hpp"
 #include "cli/model_options.hpp"
 #include "cli/output_place.hpp"
 #include "cli/verbs.hpp"
+#include "cli/whole_number.hpp"
 #include "job/defaults.hpp"
 #include "runtime/model_weights_file.hpp"
 #include "runtime/run_folder.hpp"
@@ -76,7 +76,7 @@ void add_export(CLI::App& app, verb& chosen) {
   auto* step = command->add_option(
       "--step", options->model.step,
       "The version after that many steps (default: the newest on disk; of a finished run the last)");
-  step->check(decimal());
+  step->check(whole_number());
   command->add_flag("--best", options->model.best, "The best version, of a run with train.keep_best")
       ->excludes(step);
   command->add_flag("--json", options->json, "One line of JSON about what was written");

@@ -1,9 +1,9 @@
 #include "cli/complain.hpp"
-#include "cli/decimal.hpp"
 #include "cli/log_lines.hpp"
 #include "cli/root_request.hpp"
 #include "cli/run_watch.hpp"
 #include "cli/verbs.hpp"
+#include "cli/whole_number.hpp"
 #include "job/run_layout.hpp"
 #include "runtime/run_files.hpp"
 #include "runtime/run_folder.hpp"
@@ -84,7 +84,7 @@ void add_logs(CLI::App& app, verb& chosen) {
                       "Of this role alone: worker, ps_shard, ..., or worker-1");
   command->add_option("--level", options->filter.level, "This level and worse, e.g. warning");
   command->add_option("--lines", options->lines, "Only the newest so many of those that are there")
-      ->check(decimal());
+      ->check(whole_number());
   command->add_flag("--follow", options->follow, "Go on with new lines until the run is over");
   command->add_flag("--json", options->json, "One JSON object a line");
   command->footer("Examples:\n"

@@ -2,8 +2,8 @@
 #pragma once
 
 #include "cli/complain.hpp"
-#include "cli/decimal.hpp"
 #include "cli/say.hpp"
+#include "cli/whole_number.hpp"
 #include "runtime/chosen_model.hpp"
 
 #include <CLI/CLI.hpp>
@@ -12,13 +12,24 @@
 
 namespace dlrun::cli {
 
+/// More than cores of any machine: threads that are asked for are made.
+inline constexpr std::uint64_t compute_threads_max = 4096;
+
+/// @param what that does not depend on it: "bit"
+inline void add_threads(CLI::App& command, std::size_t& threads, const std::string& what) {
+  command
+      .add_option("--threads", threads,
+                  "Microbatches computed at once (default: as the processor has cores); changes no " + what)
+      ->check(whole_number(1, compute_threads_max));
+}
+
 inline void add_model_options(CLI::App& command, model_choice& into) {
   command.add_option("MODEL", into.path, "Run folder, or a weights file (safetensors; needs --spec)")
       ->required();
   command.add_option("--spec", into.spec_file, "Job specification that a weights file belongs to");
   auto* step = command.add_option(
       "--step", into.step, "Of a run: the version after that many steps (default: the newest on disk)");
-  step->check(decimal());
+  step->check(whole_number());
   command.add_flag("--best", into.best, "Of a run with train.keep_best: its best version")->excludes(step);
   command
       .add_option("--set", into.overrides,

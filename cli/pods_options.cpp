@@ -3,10 +3,10 @@
 #include "base/hex.hpp"
 #include "base/random.hpp"
 #include "cli/complain.hpp"
-#include "cli/decimal.hpp"
 #include "cli/option_refusal.hpp"
 #include "cli/pod_sizes.hpp"
 #include "cli/pods_job.hpp"
+#include "cli/whole_number.hpp"
 #include "cli/yaml_text.hpp"
 #include "job/field_rules.hpp"
 #include "kubernetes/pod_starts.hpp"
@@ -253,21 +253,17 @@ void add_options_of_pods(CLI::App& command, pods_options& options) {
   command
       .add_option("--hosts", pods.hosts,
                   "Pods beside the control pod, on which the job runs too (default: 1)")
-      ->check(decimal())
-      ->check(CLI::Range(1U, pods_hosts_max));
+      ->check(whole_number(1, pods_hosts_max));
   command
       .add_option("--hosts-min", options.hosts_min,
                   "The job begins when so many are there, the control pod included (default: all)")
-      ->check(decimal())
-      ->check(CLI::Range(1U, pods_hosts_max + 1));
+      ->check(whole_number(1, pods_hosts_max + 1));
   command
       .add_option("--hosts-max", options.hosts_max,
                   "To so many pods beside the control pod 'dlrun scale --hosts' may go (default: --hosts)")
-      ->check(decimal())
-      ->check(CLI::Range(1U, pods_hosts_max));
+      ->check(whole_number(1, pods_hosts_max));
   command.add_option("--cpus", pods.cpus, "Cores of each pod (default: 1)")
-      ->check(decimal())
-      ->check(CLI::Range(1U, pod_cpus_max));
+      ->check(whole_number(1, pod_cpus_max));
   add_control_cpus(command, pods.control_cpus);
   command.add_option("--memory", pods.memory,
                      "Memory of each pod, data and tensors included (default: what the job needs)");
@@ -288,8 +284,7 @@ void add_options_of_pods(CLI::App& command, pods_options& options) {
       .add_option(
           "--pending-patience", pods.pending_patience_s,
           "Seconds for which a pod may not run before the log and 'dlrun status' say why (default: 60)")
-      ->check(decimal())
-      ->check(CLI::Range(1U, kubernetes::patience_max_s));
+      ->check(whole_number(1, kubernetes::patience_max_s));
   add_nodes(command, options.nodes);
 }
 
@@ -300,21 +295,18 @@ CLI::Option* add_control_cpus(CLI::App& command, std::optional<std::uint32_t>& c
       .add_option("--control-cpus", cpus,
                   "Cores of the control pod for PS shards, copies and workers (default: --cpus); 0: none of "
                   "them is there while another pod is")
-      ->check(decimal())
-      ->check(CLI::Range(0U, pod_cpus_max));
+      ->check(whole_number(0, pod_cpus_max));
 }
 
 std::array<CLI::Option*, 2> add_gpus_of_pods(CLI::App& command, std::uint32_t& gpus,
                                              std::optional<std::uint32_t>& control) {
   auto* of_all = command.add_option("--gpus", gpus, "GPUs of each pod, for its workers (default: none)")
-                     ->check(decimal())
-                     ->check(CLI::Range(1U, pod_gpus_max));
+                     ->check(whole_number(1, pod_gpus_max));
   auto* of_control = command
                          .add_option("--control-gpus", control,
                                      "GPUs of the control pod (default: --gpus, or none with --control-cpus "
                                      "0); 0: no worker is there")
-                         ->check(decimal())
-                         ->check(CLI::Range(0U, pod_gpus_max));
+                         ->check(whole_number(0, pod_gpus_max));
   return {of_all, of_control};
 }
 

@@ -1,5 +1,4 @@
 #include "cli/complain.hpp"
-#include "cli/decimal.hpp"
 #include "cli/model_options.hpp"
 #include "cli/output_place.hpp"
 #include "cli/prediction.hpp"
@@ -57,11 +56,7 @@ void add_predict(CLI::App& app, verb& chosen) {
   command->add_option("--output", options->output, "File to write (default: standard output)");
   command->add_option("--format", options->format, "csv, or json: one object a line")
       ->check(CLI::IsMember({"csv", "json"}));
-  command
-      ->add_option("--threads", options->threads,
-                   "Microbatches computed at once (default: as the processor has cores); changes no byte")
-      ->check(decimal())
-      ->check(CLI::PositiveNumber);
+  add_threads(*command, options->threads, "byte");
   command->footer(
       "Examples:\n"
       "  dlrun predict runs/fashion-mnist-cnn --input new-images.gz > classes.csv\n"

@@ -1,9 +1,9 @@
 #include "cli/address_option.hpp"
 #include "cli/complain.hpp"
-#include "cli/decimal.hpp"
 #include "cli/detached_root.hpp"
 #include "cli/resumed_run.hpp"
 #include "cli/verbs.hpp"
+#include "cli/whole_number.hpp"
 #include "runtime/archive_restoration.hpp"
 
 namespace dlrun::cli {
@@ -71,7 +71,7 @@ void add_resume(CLI::App& app, verb& chosen) {
   command
       ->add_option("--from", options->how.from,
                    "Go on from this step, or the newest before it that can be restored, not from the newest")
-      ->check(decimal());
+      ->check(whole_number());
   command->add_option("--from-archive", options->archives,
                       "Everything was lost: make the run folder DIR, which must not be there, of the newest "
                       "archive in this folder (durability.archive)");

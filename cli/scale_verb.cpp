@@ -1,7 +1,7 @@
 #include "cli/complain.hpp"
-#include "cli/decimal.hpp"
 #include "cli/root_request.hpp"
 #include "cli/verbs.hpp"
+#include "cli/whole_number.hpp"
 #include "runtime/run_record.hpp"
 
 #include <chrono>
@@ -63,12 +63,12 @@ void add_scale(CLI::App& app, verb& chosen) {
   auto* workers = command
                       ->add_option("--workers", options->workers,
                                    "How many there shall be, from cluster.workers_min to cluster.workers_max")
-                      ->check(decimal());
+                      ->check(whole_number());
   auto* hosts = command
                     ->add_option("--hosts", options->hosts,
                                  "Of a job on pods: how many pods beside the control pod, up to the "
                                  "--hosts-max that it was submitted with")
-                    ->check(decimal())
+                    ->check(whole_number())
                     ->excludes(workers);
   command
       ->add_flag("--wait", options->wait,

@@ -1,8 +1,8 @@
 #include "cli/complain.hpp"
-#include "cli/decimal.hpp"
 #include "cli/root_request.hpp"
 #include "cli/secret_output.hpp"
 #include "cli/verbs.hpp"
+#include "cli/whole_number.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -49,8 +49,7 @@ void add_token(CLI::App& app, verb& chosen) {
   command
       ->add_option("--valid-s", options->valid_s,
                    "Seconds for which it can be used: up to a week (default: 3600)")
-      ->check(decimal())
-      ->check(CLI::Range(std::uint64_t{1}, token_lifetime_max_s));
+      ->check(whole_number(1, token_lifetime_max_s));
   command->add_option("--output", options->output,
                       "Write it to this new file, which nobody else may read (default: stdout)");
   command->footer(

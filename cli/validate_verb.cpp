@@ -1,9 +1,9 @@
 #include "cli/complain.hpp"
-#include "cli/decimal.hpp"
 #include "cli/pod_sizes.hpp"
 #include "cli/pods_options.hpp"
 #include "cli/verbs.hpp"
 #include "cli/warn_of_trained_on.hpp"
+#include "cli/whole_number.hpp"
 #include "runtime/prepared_job.hpp"
 
 #include <nlohmann/json.hpp>
@@ -140,8 +140,7 @@ void add_validate(CLI::App& app, verb& chosen) {
   auto* kubernetes = command->add_flag("--kubernetes", options->kubernetes,
                                        "Also what memory and disk a pod needs (see docs/kubernetes.md)");
   command->add_option("--hosts", options->hosts, "Pods beside the control pod (default: 1)")
-      ->check(decimal())
-      ->check(CLI::Range(1U, pods_hosts_max))
+      ->check(whole_number(1, pods_hosts_max))
       ->needs(kubernetes);
   add_control_cpus(*command, options->control_cpus)->needs(kubernetes);
   for (auto* option : add_gpus_of_pods(*command, options->gpus, options->control_gpus))

@@ -159,7 +159,7 @@ class places_that_are_none(shell_case):
         for verb in ("evaluate run", "predict run --input t.csv"):
             answer = self.shell(f"$DLRUN {verb} --threads 0")
             self.assertEqual(answer.returncode, 2, answer)
-            self.assertIn("--threads", answer.stderr.decode())
+            self.assertIn("--threads: expected a whole number from 1 to 4096, found '0'", answer.stderr.decode())
 
 
 if __name__ == "__main__":

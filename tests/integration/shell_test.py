@@ -257,6 +257,27 @@ class numbers(shell_case):
                     self.assertEqual(self.dlrun("validate", "job.yaml", "--set", f"{key}={number}").returncode, 2)
 
 
+    def options_that_are_numbers(self):
+        """Of all verbs, as their help has them: verb, option, and its range, or ""."""
+        verbs = re.findall(r"^  (\w+) ", self.dlrun("--help").stdout.decode().partition("Subcommands:")[2], re.M)
+        for verb in verbs:
+            for option, told in re.findall(r"^ +(--[\w-]+) UINT(:from \d+ to \d+)?", self.dlrun(verb, "--help").stdout.decode(), re.M):
+                yield verb, option, told[1:]
+
+    def test_of_all_options_are_refused_with_what_is_allowed(self):
+        options = list(self.options_that_are_numbers())
+        self.assertIn(("evaluate", "--threads", "from 1 to 4096"), options)
+        self.assertGreater(len(options), 20, options)
+        for verb, option, told in options:
+            for number in ("010", "99999999999999999999") + (("0",) if told.startswith("from 1 ") else ()):
+                with self.subTest((verb, option, number)):
+                    answer = self.dlrun(verb, option, number)
+                    self.assertEqual(answer.returncode, 2, answer)
+                    said = answer.stderr.decode().splitlines()[0]
+                    self.assertRegex(said, rf"^{option}: expected a whole number.*{told}.*, found '{number}'")
+                    self.assertLess(len(said), 150)
+
+
 class damaged_events(shell_case):
     def test_a_torn_line_is_neither_shown_to_programs_nor_written_on(self):
         with self.bench.start(self.spec(epochs=ENDLESS)) as job:
