@@ -1,5 +1,7 @@
 #include "job/quantity.hpp"
 
+#include "base/decimal.hpp"
+
 #include <array>
 #include <charconv>
 #include <cmath>
@@ -34,7 +36,8 @@ template <std::size_t Count>
 std::optional<double> parse(std::string_view text, const std::array<unit, Count>& units) {
   double number = 0;
   const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (failed != std::errc{} || !std::isfinite(number) || number < 0) return std::nullopt;
+  if (failed != std::errc{} || !std::isfinite(number) || number < 0 || base::has_leading_zero(text))
+    return std::nullopt;
   auto name = text.substr(static_cast<std::size_t>(end - text.data()));
   while (name.starts_with(' ')) name.remove_prefix(1);
   for (const auto& one : units)
@@ -53,16 +56,15 @@ std::optional<std::uint64_t> parse_bytes(std::string_view text) {
 }
 
 std::optional<std::uint64_t> parse_count(std::string_view text) {
-  std::uint64_t count = 0;
-  const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), count);
-  if (failed != std::errc{} || end != text.data() + text.size() || count > count_max) return std::nullopt;
-  return count;
+  const auto count = base::parse_decimal<std::uint64_t>(text);
+  return count && *count <= count_max ? count : std::nullopt;
 }
 
 std::optional<interval> parse_interval(std::string_view text) {
   interval parsed;
   const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), parsed.count);
-  if (failed != std::errc{} || parsed.count < 1 || parsed.count > count_max) return std::nullopt;
+  if (failed != std::errc{} || parsed.count < 1 || parsed.count > count_max || base::has_leading_zero(text))
+    return std::nullopt;
   auto unit = text.substr(static_cast<std::size_t>(end - text.data()));
   while (unit.starts_with(' ')) unit.remove_prefix(1);
   parsed.epochs = unit == "epoch" || unit == "epochs";

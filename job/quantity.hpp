@@ -1,4 +1,5 @@
-/// Durations and sizes as people write them: "500ms", "1.5s", "10GB"; and numbers.
+/// Durations and sizes as people write them: "500ms", "1.5s", "10GB"; and numbers. None begins with
+/// zeros before its first digit.
 #pragma once
 
 #include <cstdint>

@@ -1,12 +1,12 @@
 #include "job/spec_mapper.hpp"
 
+#include "base/decimal.hpp"
 #include "base/nearest.hpp"
 #include "base/utf8.hpp"
 #include "job/field_rules.hpp"
 #include "job/spec_path.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <fmt/format.h>
 #include <map>
@@ -18,20 +18,49 @@ using google::protobuf::Descriptor;
 using google::protobuf::FieldDescriptor;
 using google::protobuf::Message;
 
+bool is_integer(const FieldDescriptor& field) {
+  return field.cpp_type() == FieldDescriptor::CPPTYPE_INT64 ||
+         field.cpp_type() == FieldDescriptor::CPPTYPE_UINT64;
+}
+
+bool is_number(const FieldDescriptor& field) {
+  return is_integer(field) || field.cpp_type() == FieldDescriptor::CPPTYPE_DOUBLE;
+}
+
+/// Without the '+' and the zeros in front of a number.
+std::string without_front(std::string_view text) {
+  if (text.starts_with('+')) text.remove_prefix(1);
+  const std::string sign = text.starts_with('-') ? "-" : "";
+  text.remove_prefix(sign.size());
+  while (base::has_leading_zero(text)) text.remove_prefix(1);
+  return sign + std::string{text};
+}
+
+/// How to write a number that is there, but not in the form of one; "" where that is not what is
+/// wrong with the text.
+std::string way_to_write(const std::string& text, const FieldDescriptor& field) {
+  constexpr double exact_max = 1e15; // of a double all digits are known
+  constexpr auto characters_of_numbers = "0123456789.eE+-";
+  const auto plain = without_front(text);
+  const auto value = base::parse_decimal<double>(plain);
+  const bool is_finite = value && std::isfinite(*value);
+  const bool is_known = is_finite && (!is_integer(field) || base::parse_decimal<std::int64_t>(plain));
+  if (is_known && plain != text)
+    return fmt::format("; write {}, without {}", plain, text.front() == '+' ? "'+'" : "leading zeros");
+  if (is_integer(field) && is_finite && std::abs(*value) < exact_max && std::trunc(*value) == *value)
+    return is_known ? "" : fmt::format("; write {:.0f}", *value);
+  const bool begins_as_one = text.find_first_of("0123456789") <= 1; // behind a sign or a point
+  const bool has_others = text.find_first_not_of(characters_of_numbers) != std::string::npos;
+  return begins_as_one && has_others ? "; write it in decimal digits alone" : "";
+}
+
 void expected(const yaml_node& node, const FieldDescriptor& field, const std::string& path, mapping& into) {
   std::string found = describe(node);
   const bool wants_text = field.cpp_type() == FieldDescriptor::CPPTYPE_STRING;
   if (node.is == yaml_node::kind::text && !node.plain && !wants_text) found += " in quotes";
+  if (node.is == yaml_node::kind::text && node.plain && is_number(field))
+    found += way_to_write(node.text, field);
   into.problems.add(into.at(node), path, fmt::format("expected {}, found {}", expectation(field), found));
-}
-
-template <class Number>
-std::optional<Number> parse_number(std::string_view text) {
-  if (text.size() > 1 && text.front() == '+' && text[1] != '-') text.remove_prefix(1);
-  Number value{};
-  const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (problem != std::errc{} || end != text.data() + text.size()) return std::nullopt;
-  return value;
 }
 
 std::optional<bool> parse_bool(const std::string& text) {
@@ -57,14 +86,14 @@ bool store_scalar(const yaml_node& node, Message& message, const FieldDescriptor
   if (!node.plain) return false;
   switch (field.cpp_type()) {
   case FieldDescriptor::CPPTYPE_INT64:
-    if (const auto value = parse_number<std::int64_t>(node.text)) DLRUN_STORE(Int64, *value);
+    if (const auto value = base::parse_decimal<std::int64_t>(node.text)) DLRUN_STORE(Int64, *value);
     return false;
   case FieldDescriptor::CPPTYPE_UINT64:
-    if (const auto value = parse_number<std::uint64_t>(node.text)) DLRUN_STORE(UInt64, *value);
+    if (const auto value = base::parse_decimal<std::uint64_t>(node.text)) DLRUN_STORE(UInt64, *value);
     return false;
   case FieldDescriptor::CPPTYPE_DOUBLE:
-    // from_chars also reads "inf" and "nan", which no field has a use for.
-    if (const auto value = parse_number<double>(node.text); value && std::isfinite(*value))
+    // "inf" and "nan" are numbers too, which no field has a use for.
+    if (const auto value = base::parse_decimal<double>(node.text); value && std::isfinite(*value))
       DLRUN_STORE(Double, *value);
     return false;
   case FieldDescriptor::CPPTYPE_BOOL:

@@ -1,5 +1,6 @@
 #include "job/spec_path.hpp"
 
+#include "base/decimal.hpp"
 #include "base/nearest.hpp"
 
 #include <algorithm>
@@ -69,7 +70,7 @@ result<std::vector<path_segment>> parse_path(std::string_view text) {
       std::size_t index = 0;
       const auto [end, problem] = std::from_chars(digits.data(), digits.data() + digits.size(), index);
       const bool closed = end + 1 == digits.data() + digits.size() && *end == ']';
-      if (problem != std::errc{} || !closed)
+      if (problem != std::errc{} || !closed || base::has_leading_zero(digits))
         return bad_path(text, "places in lists are written [0], [1], ...");
       segment.index = index;
       part = part.substr(0, open);

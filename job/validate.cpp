@@ -1,5 +1,6 @@
 #include "job/validate.hpp"
 
+#include "base/decimal.hpp"
 #include "base/nearest.hpp"
 #include "base/sha256.hpp"
 #include "base/utf8.hpp"
@@ -105,8 +106,10 @@ private:
     const auto& rule = rule_of(field);
     if (text_allowed(rule, text)) return;
     const std::vector<std::string> allowed(rule.one_of().begin(), rule.one_of().end());
-    const std::string way_out =
+    const bool is_quantity = rule.duration() || rule.bytes() || rule.auto_or_count() || rule.interval();
+    std::string way_out =
         allowed.empty() ? "" : fmt::format("; did you mean \"{}\"?", base::nearest(text, allowed));
+    if (is_quantity && base::has_leading_zero(text)) way_out = "; write it without leading zeros";
     const auto* broken = base::first_invalid_utf8(text) ? ", which is not UTF-8" : "";
     add(path, fmt::format("expected {}, found \"{}\"{}{}", expectation(field), base::printable(text), broken,
                           way_out));

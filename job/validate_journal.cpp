@@ -1,11 +1,12 @@
 #include "job/validate_journal.hpp"
 
+#include "base/decimal.hpp"
 #include "base/utf8.hpp"
 #include "job/choices.hpp"
 #include "job/spec_path.hpp"
 
 #include <algorithm>
-#include <charconv>
+#include <cstdint>
 #include <fmt/format.h>
 
 namespace dlrun::job {
@@ -26,10 +27,8 @@ bool is_host_and_port(std::string_view text) {
     return (c < 0x80 && std::isalnum(c) != 0) || c == '.' || c == '-' || c == '_' ||
            (bracketed && (c == ':' || c == '[' || c == ']'));
   };
-  unsigned number = 0;
-  const auto [end, failed] = std::from_chars(port.data(), port.data() + port.size(), number);
-  return std::ranges::all_of(host, allowed) && failed == std::errc{} && end == port.data() + port.size() &&
-         number > 0 && number <= 65535;
+  const auto number = base::parse_decimal<std::uint16_t>(port);
+  return std::ranges::all_of(host, allowed) && number && *number > 0;
 }
 
 bool is_endpoint(std::string_view text) {

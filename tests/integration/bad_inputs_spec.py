@@ -134,6 +134,19 @@ for override, number in {"train.optimizer.sgd.lr=.nan": ".nan", "train.optimizer
         return at.job(at.spec(), override)
 
 
+for number, way_out in {"010": "write 10, without leading zeros", "+5": "write 5, without '+'", "0x10": "write it in decimal digits alone",
+                        "1e3": "write 1000", "1_000": "write it in decimal digits alone"}.items():
+    @case(f"a number of --set that is written otherwise, {number}", "spec", "--set", "train.epochs", f'"{number}"; {way_out}')
+    def _(at, number=number):
+        return at.job(at.spec(), f"train.epochs={number}")
+
+    @case(f"a number of a job file that is written otherwise, {number}", "spec", "job.yaml:1", "train.epochs", f'"{number}"; {way_out}')
+    def _(at, number=number):
+        spec = at.spec()
+        spec["train"]["epochs"] = "@"
+        return at.job(json.dumps(spec).replace('"@"', number))
+
+
 @case("a path of --set that does not exist", "spec", "--set train.epoks=3", 'did you mean "train.epochs"?')
 def _(at):
     return at.job(at.spec(), "train.epoks=3")

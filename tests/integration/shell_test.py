@@ -252,7 +252,7 @@ class numbers(shell_case):
                     self.assertEqual(answer.returncode, 2, answer)
                     self.assertNotEqual(answer.stderr, b"")
         for key in ("train.epochs", "cluster.workers"):
-            for number in ("0x1", "1e0", "1.0"):
+            for number in ("0x1", "01", "1e0", "+1", "1.0"):
                 with self.subTest((key, number)):
                     self.assertEqual(self.dlrun("validate", "job.yaml", "--set", f"{key}={number}").returncode, 2)
 

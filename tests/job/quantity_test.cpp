@@ -13,7 +13,7 @@ TEST(duration, is_a_number_and_a_unit) {
 }
 
 TEST(duration, without_a_unit_or_with_another_is_refused) {
-  for (const char* text : {"", "s", "5", "5 years", "-1s", "nans", "infs", "1s2", "1 S", "0x10s"})
+  for (const char* text : {"", "s", "5", "5 years", "-1s", "nans", "infs", "1s2", "1 S", "0x10s", "010s", "00.5s", "+1s"})
     EXPECT_FALSE(parse_duration(text)) << text;
 }
 
@@ -26,7 +26,7 @@ TEST(size, is_a_number_with_or_without_a_unit) {
 }
 
 TEST(size, that_cannot_be_or_is_too_large_is_refused) {
-  for (const char* text : {"", "GB", "-1", "1 apple", "1e30GB", "nan", "10gb"})
+  for (const char* text : {"", "GB", "-1", "1 apple", "1e30GB", "nan", "10gb", "010GB", "00", "+1GB"})
     EXPECT_FALSE(parse_bytes(text)) << text;
 }
 
@@ -39,7 +39,7 @@ TEST(interval, is_a_number_of_epochs_or_steps) {
 
 TEST(interval, that_is_none_is_refused) {
   for (const char* text : {"", "off", "epoch", "5", "0 steps", "-1 epoch", "1.5 epochs", "1 day", "1 steps ",
-                           "9999999999999 steps", "99999999999999999999 steps"})
+                           "9999999999999 steps", "99999999999999999999 steps", "010 steps", "+1 epoch"})
     EXPECT_FALSE(parse_interval(text)) << text;
 }
 
