@@ -1,6 +1,7 @@
 #include "runtime/stop_wait.hpp"
 
 #include "actors/agent/process/bootstrap.hpp"
+#include "actors/common/lasting_end.hpp"
 #include "base/wake_event.hpp"
 
 #include <caf/all.hpp>
@@ -57,7 +58,7 @@ result<void> run_to_end(const caf::actor& role, const base::unique_fd& signals,
     if (watched[0].revents != 0) {
       const auto why = reason->get_future().get();
       if (!why || why == caf::exit_reason::user_shutdown) return {};
-      return fail(error_code::role_lost, text_of(why));
+      return fail(why == common::lasting_end ? error_code::bad_usage : error_code::role_lost, text_of(why));
     }
     if (watched[1].revents == 0) continue;
     signalfd_siginfo info{};

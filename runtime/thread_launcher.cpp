@@ -1,5 +1,6 @@
 #include "runtime/thread_launcher.hpp"
 
+#include "actors/common/lasting_end.hpp"
 #include "actors/common/role_log.hpp"
 #include "runtime/role_host.hpp"
 
@@ -34,6 +35,7 @@ void thread_launcher::start(const agent::launch_order& order, const agent::launc
     const bool clean = !why || why == caf::exit_reason::user_shutdown;
     events.exited(order.role, order.self,
                   {.cause = clean ? "ended" : "ended: " + to_string(why),
+                   .is_lasting = why == common::lasting_end,
                    .exited = why != caf::exit_reason::kill,
                    .left = clean && order.role.kind == protocol::role_kind::worker});
   });

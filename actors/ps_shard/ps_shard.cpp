@@ -2,6 +2,7 @@
 
 #include "actors/common/action_handlers.hpp"
 #include "actors/common/clock.hpp"
+#include "actors/common/lasting_end.hpp"
 #include "actors/common/membership.hpp"
 
 #include <mutex>
@@ -80,6 +81,13 @@ protocol::shard_state lacking(protocol::shard_state state, const protocol::slot_
 
 std::string describe(const exit_fenced& one, const protocol::role_name& self) {
   return fmt::format("fenced: incarnation {} of ps_shard {} exists", one.newest, self.index);
+}
+
+/// Of one that cannot begin with what its store has. Each start on this host would find the same; where
+/// there are copies, another host begins from one.
+caf::sec code_of_end(const error& why, const common::job_facts& job) {
+  return why.code == error_code::bad_usage && job.copies() == 0 ? common::lasting_end
+                                                                : caf::sec::runtime_error;
 }
 
 void leave(ps_shard_state::pointer self, spdlog::logger& log) {
@@ -189,7 +197,7 @@ result<void> ps_shard_state::acquire() {
   if (auto got = maker_.acquire(is_kept, std::move(memory->own)); !got) return got;
   if (!is_kept) return enter({});
   disk_.load_newest(std::move(memory->former), [this](const result<loaded_standing>& restored) {
-    if (!restored) return quit(restored.error().message);
+    if (!restored) return quit(restored.error().message, code_of_end(restored.error(), *context_.job));
     reports_.restart(disk_.store());
     context_.opened = disk_.store()->opened();
     disk_.run(make_store_events());
@@ -387,9 +395,9 @@ void ps_shard_state::follow_move_order() {
   if (core_) carry_out(core_->on_move(moves_.holds(common::now())));
 }
 
-void ps_shard_state::quit(const std::string& why) {
+void ps_shard_state::quit(const std::string& why, caf::sec code) {
   context_.log->error("quit: {}", why);
-  self_->quit(caf::make_error(caf::sec::runtime_error, why));
+  self_->quit(caf::make_error(code, why));
 }
 
 // ---- what the core decided

@@ -77,7 +77,7 @@ private:
   void on_applied(step_id step, const std::optional<step_metrics>& metrics, protocol::duration took);
   void on_located(const protocol::coordinator_location& location);
   void follow_move_order();
-  void quit(const std::string& why);
+  void quit(const std::string& why, caf::sec code = caf::sec::runtime_error);
 
   pointer self_;
   common::role_context context_;

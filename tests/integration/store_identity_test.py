@@ -112,6 +112,27 @@ class store_identity(bench_case):
             report = job.expect_complete(may_redo=True)
             self.assertEqual(report["parameters_sha256"], reference["parameters_sha256"])
 
+    def test_one_of_another_run_that_comes_while_it_runs_ends_the_job_at_the_first_start(self):
+        other_spec = self.spec_with("every_step")
+        other_spec["train"]["seed"] += 1
+        with self.bench.start(other_spec) as other, self.bench.start(self.spec_with("every_step")) as job:
+            other.kill_everything_at_step(5)
+            with job.held_from_step(5):
+                own, kept = job.run_dir / f"ps_shard-{SHARD}", job.run_dir.with_name("kept")
+                own.rename(kept)
+                shutil.copytree(other.run_dir / own.name, own)
+                job.kill("ps_shard", SHARD)
+            self.assertEqual(job.wait_end(), 1, job.output())
+            reason = job.report()["reason"]
+            for word in (str(own), "is the store of another run", "put back the one of this run", "would again end so"):
+                self.assertIn(word, reason)
+            self.assertEqual(len([one for one in job.events("role-exited") if (one["role"], one["index"]) == ("ps_shard", SHARD)]), 2)
+            shutil.rmtree(own)
+            kept.rename(own)
+            job.resume()
+            reference = self.undisturbed(self.spec_with("off"))
+            self.assertEqual(job.expect_complete(may_redo=True)["parameters_sha256"], reference["parameters_sha256"])
+
     def expect_all_refuse(self, job):
         before = job.contents()
         for verb, options in (("resume", ()), ("export", ("--output", str(job.run_dir.with_name("exported")))), ("evaluate", ())):
