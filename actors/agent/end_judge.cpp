@@ -77,8 +77,8 @@ protocol::job_event avoided_event(const avoided_gpu& which, const protocol::role
 std::optional<std::string> why_job_ends(const managed_role& role) {
   const auto name = protocol::to_string(role.name);
   if (role.is_hopeless)
-    return fmt::format("{} {}; it gave no sign of life before, and would again end so: its log says more", name,
-                       role.last_failure);
+    return fmt::format("{} {}; it gave no sign of life before, and would again end so: its log says more",
+                       name, role.last_failure);
   if (role.is_replaceable) return std::nullopt;
   return fmt::format("{} {}; with 'durability.log: off' what it knew was in its memory only, so the job "
                      "cannot go on. Run it again, with another durability.log to survive this",

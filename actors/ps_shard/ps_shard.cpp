@@ -83,8 +83,8 @@ std::string describe(const exit_fenced& one, const protocol::role_name& self) {
   return fmt::format("fenced: incarnation {} of ps_shard {} exists", one.newest, self.index);
 }
 
-/// Of one that cannot begin with what its store has. Each start on this host would find the same; where
-/// there are copies, another host begins from one.
+/// Of one that cannot begin with what its store has. Each start on this host would find the same;
+/// where there are copies, another host begins from one.
 caf::sec code_of_end(const error& why, const common::job_facts& job) {
   return why.code == error_code::bad_usage && job.copies() == 0 ? common::lasting_end
                                                                 : caf::sec::runtime_error;

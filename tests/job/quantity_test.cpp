@@ -13,7 +13,8 @@ TEST(duration, is_a_number_and_a_unit) {
 }
 
 TEST(duration, without_a_unit_or_with_another_is_refused) {
-  for (const char* text : {"", "s", "5", "5 years", "-1s", "nans", "infs", "1s2", "1 S", "0x10s", "010s", "00.5s", "+1s"})
+  for (const char* text :
+       {"", "s", "5", "5 years", "-1s", "nans", "infs", "1s2", "1 S", "0x10s", "010s", "00.5s", "+1s"})
     EXPECT_FALSE(parse_duration(text)) << text;
 }
 

@@ -132,9 +132,9 @@ TEST(spec_override, what_cannot_be_set_says_why) {
 TEST(spec_override, a_number_has_one_form) {
   const auto said = [](const std::string& key, const std::string& expected, const std::string& value,
                        const std::string& way_out) {
-    EXPECT_EQ(problems_of(minimal_spec, {key + "=" + value}),
-              "--set " + key + "=" + value + ": " + key + ": expected " + expected + ", found \"" + value +
-                  "\"" + way_out);
+    EXPECT_EQ(problems_of(minimal_spec, {key + "=" + value}), "--set " + key + "=" + value + ": " + key +
+                                                                  ": expected " + expected + ", found \"" +
+                                                                  value + "\"" + way_out);
     const auto dot = key.rfind('.');
     const auto section = "{" + key.substr(dot + 1) + ": " + value + "}";
     EXPECT_EQ(problems_of(minimal_spec, {key.substr(0, dot) + "=" + section}),
@@ -157,7 +157,8 @@ TEST(spec_override, a_number_has_one_form) {
   said(period, seconds, "+1e3", "; write 1e3, without '+'");
   said(period, seconds, "+inf", "");
   for (const char* plain : {"10", "0.5", ".5", "1e3", "1e+3", " 10 "}) {
-    const auto text = with(minimal_spec, "workers: 2", "workers: 2, restart: {period_s: " + std::string{plain} + "}");
+    const auto text =
+        with(minimal_spec, "workers: 2", "workers: 2, restart: {period_s: " + std::string{plain} + "}");
     EXPECT_EQ(problems_of(text), "") << plain;
     EXPECT_EQ(problems_of(minimal_spec, {period + "=" + plain}), "") << plain;
   }
@@ -167,16 +168,17 @@ TEST(spec_override, a_number_within_text_has_the_same_form) {
   EXPECT_EQ(problems_of(minimal_spec, {"durability.replicas=02"}),
             "--set durability.replicas=02: durability.replicas: expected auto, or an integer from 1 to 100, "
             "found \"02\"; write it without leading zeros");
-  for (const char* one : {"durability.max_recovery=010s", "durability.disk_quota=010GB",
-                          "train.evaluate_every=010 steps"})
+  for (const char* one :
+       {"durability.max_recovery=010s", "durability.disk_quota=010GB", "train.evaluate_every=010 steps"})
     EXPECT_NE(problems_of(minimal_spec, {one}).find("; write it without leading zeros"), std::string::npos)
         << one;
 }
 
 TEST(spec_override, malformed_paths_are_errors) {
-  for (const char* path : {"", ".", "train.", ".train", "train..epochs", "model.layers[", "model.layers[]", "model.layers[01]",
-                           "model.layers[x]", "model.layers[-1]", "model.layers[1", "model.layers[1]x",
-                           "model.layers[99999999999999999999]", "a.b.c.d.e.f.g.h.i.j.k.l.m.n.o.p.q.r"})
+  for (const char* path :
+       {"", ".", "train.", ".train", "train..epochs", "model.layers[", "model.layers[]", "model.layers[01]",
+        "model.layers[x]", "model.layers[-1]", "model.layers[1", "model.layers[1]x",
+        "model.layers[99999999999999999999]", "a.b.c.d.e.f.g.h.i.j.k.l.m.n.o.p.q.r"})
     EXPECT_NE(problems_of(minimal_spec, {std::string(path) + "=1"}), "") << path;
   EXPECT_NE(problems_of(minimal_spec, {std::string("na\0me=1", 7)}), "");
   EXPECT_NE(problems_of(minimal_spec, {"name=\xff"}), "");
