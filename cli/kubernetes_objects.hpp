@@ -91,8 +91,6 @@ inline constexpr auto pod_template_key = "pod.json";
 /// With the longest name that there is room for: a host is called NAME-hosts- and a number of up to
 /// three digits, in 63 characters.
 inline constexpr std::size_t pods_name_max = 53;
-/// Hosts of one job; the control pod is one.
-inline constexpr std::uint32_t pods_hosts_max = 255;
 
 /// RFC 1123: small letters, digits and '-', first and last no '-'; at most 63.
 bool is_dns_label(std::string_view text);

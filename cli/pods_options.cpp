@@ -9,6 +9,7 @@
 #include "cli/whole_number.hpp"
 #include "cli/yaml_text.hpp"
 #include "job/field_rules.hpp"
+#include "kubernetes/pod_requests.hpp"
 #include "kubernetes/pod_starts.hpp"
 #include "proto/job_spec.pb.h"
 
@@ -253,15 +254,15 @@ void add_options_of_pods(CLI::App& command, pods_options& options) {
   command
       .add_option("--hosts", pods.hosts,
                   "Pods beside the control pod, on which the job runs too (default: 1)")
-      ->check(whole_number(1, pods_hosts_max));
+      ->check(whole_number(1, kubernetes::slots_max));
   command
       .add_option("--hosts-min", options.hosts_min,
                   "The job begins when so many are there, the control pod included (default: all)")
-      ->check(whole_number(1, pods_hosts_max + 1));
+      ->check(whole_number(1, kubernetes::slots_max + 1));
   command
       .add_option("--hosts-max", options.hosts_max,
                   "To so many pods beside the control pod 'dlrun scale --hosts' may go (default: --hosts)")
-      ->check(whole_number(1, pods_hosts_max));
+      ->check(whole_number(1, kubernetes::slots_max));
   command.add_option("--cpus", pods.cpus, "Cores of each pod (default: 1)")
       ->check(whole_number(1, pod_cpus_max));
   add_control_cpus(command, pods.control_cpus);

@@ -4,6 +4,7 @@
 #include "cli/verbs.hpp"
 #include "cli/warn_of_trained_on.hpp"
 #include "cli/whole_number.hpp"
+#include "kubernetes/pod_requests.hpp"
 #include "runtime/prepared_job.hpp"
 
 #include <nlohmann/json.hpp>
@@ -140,7 +141,7 @@ void add_validate(CLI::App& app, verb& chosen) {
   auto* kubernetes = command->add_flag("--kubernetes", options->kubernetes,
                                        "Also what memory and disk a pod needs (see docs/kubernetes.md)");
   command->add_option("--hosts", options->hosts, "Pods beside the control pod (default: 1)")
-      ->check(whole_number(1, pods_hosts_max))
+      ->check(whole_number(1, kubernetes::slots_max))
       ->needs(kubernetes);
   add_control_cpus(*command, options->control_cpus)->needs(kubernetes);
   for (auto* option : add_gpus_of_pods(*command, options->gpus, options->control_gpus))

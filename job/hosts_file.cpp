@@ -1,6 +1,7 @@
 #include "job/hosts_file.hpp"
 
 #include "base/ipv4_address.hpp"
+#include "base/job_hosts.hpp"
 #include "base/utf8.hpp"
 #include "job/field_rules.hpp"
 #include "job/source_text.hpp"
@@ -18,7 +19,7 @@ namespace {
 
 constexpr std::size_t hosts_bytes_max = 256 * 1024;
 constexpr int hosts_depth_max = 8;
-constexpr std::int64_t hosts_max_default = 256;
+constexpr std::int64_t hosts_max_default = base::job_hosts_max;
 constexpr std::int64_t certificate_lifetime_default_s = 24 * 60 * 60;
 
 std::size_t hosts_bytes_limit(std::string_view /*beginning*/) { return hosts_bytes_max; }

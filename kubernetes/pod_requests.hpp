@@ -1,6 +1,7 @@
 /// pod_requests: what is asked of the API server for the pods of a job's hosts.
 #pragma once
 
+#include "base/job_hosts.hpp"
 #include "kubernetes/api_client.hpp"
 #include "kubernetes/pod_plan.hpp"
 
@@ -12,7 +13,8 @@ namespace dlrun::kubernetes {
 
 // In the ConfigMap of the pods: how many there are to be.
 inline constexpr auto hosts_key = "hosts";
-inline constexpr std::uint32_t slots_max = 255;
+/// The control pod is a host too.
+inline constexpr std::uint32_t slots_max = base::job_hosts_max - 1;
 
 /// ConfigMap that controls the pods of hosts.
 std::string pods_object_of(const std::string& job);

@@ -3,6 +3,7 @@
 #include "actors/agent/file_failure.hpp"
 #include "base/atomic_file.hpp"
 #include "base/ipv4_address.hpp"
+#include "base/job_hosts.hpp"
 #include "base/random.hpp"
 #include "job/run_layout.hpp"
 #include "runtime/digested_message.hpp"
@@ -20,12 +21,12 @@ namespace {
 constexpr std::string_view secrets_head = "dlrun-root-secrets 1 ";
 constexpr mode_t of_others = 0077;
 constexpr mode_t owners = 0600;
-/// As many as may join a job (HostsFile); each has at most 150 bytes.
-constexpr int enrolled_max = 256;
+/// As many as may join a job; each has at most 150 bytes.
+constexpr int enrolled_max = base::job_hosts_max;
 /// What one started ends when it has had no root for a while: that of many roots ago is over.
 constexpr int roots_max = 1000;
 /// More than any such file has.
-constexpr std::uintmax_t secrets_bytes_max = 65536;
+constexpr std::uintmax_t secrets_bytes_max = 256 * 1024;
 /// Beats that one root can send in 1,700 years.
 constexpr std::uint64_t beats_of_a_root = std::uint64_t{1} << 40;
 

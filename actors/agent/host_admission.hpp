@@ -3,6 +3,7 @@
 
 #include "actors/agent/enrolment/admission.hpp"
 #include "actors/agent/host_roster.hpp"
+#include "base/job_hosts.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -16,7 +17,7 @@ struct admission_rules {
   std::string root{}; ///< name of the root's host
   /// The job begins when so many hosts are there, the root's included; so many may be.
   std::size_t hosts_min = 1;
-  std::size_t hosts_max = 256;
+  std::size_t hosts_max = base::job_hosts_max;
   std::map<std::string, std::string> addresses{}; ///< numbers, of all hosts of the list
   std::string way_to_join{};                      ///< for people; "" where no host may join
 };

@@ -21,7 +21,8 @@ TEST(pods_names, are_labels_that_begin_with_a_letter) {
   EXPECT_TRUE(is_service_name(std::string(pods_name_max, 'a'), pods_name_max));
   EXPECT_FALSE(is_service_name(std::string(pods_name_max + 1, 'a'), pods_name_max));
   // "-hosts-" and the number of the last pod come behind it, in a label of 63.
-  EXPECT_EQ(pods_name_max + std::string_view{"-hosts-"}.size() + std::to_string(pods_hosts_max - 1).size(),
+  EXPECT_EQ(pods_name_max + std::string_view{"-hosts-"}.size() +
+                std::to_string(kubernetes::slots_max - 1).size(),
             63U);
 }
 

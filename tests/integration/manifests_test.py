@@ -84,7 +84,7 @@ class writes_manifests(bench_case):
 
 class fits_kubernetes(writes_manifests):
     OPTIONS = ((), ("--set", "cluster.journal.etcd.endpoints=https://etcd:2379", "--model-claim", "models"),
-               ("--set", "cluster.journal.etcd.endpoints=https://etcd:2379", "--standby"), ("--hosts", "255", "--name", "a" * 53),
+               ("--set", "cluster.journal.etcd.endpoints=https://etcd:2379", "--standby"), ("--hosts", "999", "--name", "a" * 53),
                ("--hosts-min", "1"),
                ("--set", "cluster.device=cuda", "--gpus", "2", "--control-cpus", "0", "--gpu-runtime-class", "nvidia", "--hosts-node-selector", "gpu=h200",
                 "--toleration", "spot=true:NoExecute", "--toleration", "a/b:NoSchedule"),
@@ -119,7 +119,7 @@ class fits_kubernetes(writes_manifests):
         self.assertEqual(len(self.problems(yaml.safe_dump(pod))), 2)
 
     def test_names_have_room_for_what_is_added(self):
-        for kind, name in (*self.objects("--hosts", "255", "--name", "a" * 53), ("host", f"{'a' * 53}-hosts-254")):
+        for kind, name in (*self.objects("--hosts", "999", "--name", "a" * 53), ("host", f"{'a' * 53}-hosts-998")):
             self.assertLessEqual(len(name), 63, kind)
 
 
@@ -709,7 +709,7 @@ class refuses(writes_manifests):
         self.assertIn("name: my-job\n", self.printed("--name", "my-job", job=job))
 
     def test_numbers_and_sizes_that_cannot_be(self):
-        for option, values in (("--hosts", ("0", "256", "-1", "two", "010")), ("--cpus", ("0", "1.5", "500m")), ("--hosts-min", ("0", "257")), ("--control-cpus", ("-1", "4097", "1.5")),
+        for option, values in (("--hosts", ("0", "1000", "-1", "two", "010")), ("--cpus", ("0", "1.5", "500m")), ("--hosts-min", ("0", "1001")), ("--control-cpus", ("-1", "4097", "1.5")),
                                ("--pending-patience", ("0", "86401", "1.5", "60s"))):
             for value in values:
                 self.expect_refused(f"{option}={value}", words=(option,))

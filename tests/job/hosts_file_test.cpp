@@ -1,5 +1,7 @@
 #include "job/hosts_file.hpp"
 
+#include "base/job_hosts.hpp"
+#include "job/field_rules.hpp"
 #include "tests/data/files.hpp"
 
 #include <fmt/format.h>
@@ -130,7 +132,7 @@ TEST(hosts_file, lets_nobody_join_unless_it_says_where) {
   ASSERT_TRUE(file.has_value()) << file.error().message;
   EXPECT_EQ(file->join().listen(), "10.0.0.1:7700");
   EXPECT_EQ(file->join().hosts_min(), 2); // those of the list
-  EXPECT_EQ(file->join().hosts_max(), 256);
+  EXPECT_EQ(file->join().hosts_max(), 1000);
 }
 
 TEST(hosts_file, may_say_self_for_the_number_of_the_host_that_it_is_used_on) {
@@ -178,7 +180,12 @@ TEST(hosts_file, refuses_numbers_of_hosts_that_cannot_be_and_places_to_listen_th
   EXPECT_THAT(problems("listen: \"10.0.0.1:0\", hosts_max: 1"),
               HasSubstr("join.hosts_max: 2 hosts are in the list already"));
   EXPECT_THAT(problems("listen: \"10.0.0.1:0\", hosts_min: 0"), HasSubstr("join.hosts_min"));
-  EXPECT_THAT(problems("listen: \"10.0.0.1:0\", hosts_max: 257"), HasSubstr("join.hosts_max"));
+  EXPECT_THAT(problems("listen: \"10.0.0.1:0\", hosts_max: 1001"), HasSubstr("join.hosts_max"));
+}
+
+TEST(hosts_file, lets_as_many_hosts_join_as_a_job_may_have) {
+  for (const auto* key : {"hosts_min", "hosts_max"})
+    EXPECT_EQ(rule_of(*spec::JoinSpec::descriptor()->FindFieldByName(key)).max(), base::job_hosts_max) << key;
 }
 
 } // namespace

@@ -92,9 +92,9 @@ TEST_F(pod_requests_test, nothing_is_wanted_where_that_is_gone_or_going) {
 }
 
 TEST_F(pod_requests_test, a_number_that_is_none_is_told_and_changes_nothing) {
-  for (const auto* text : {"", "x", "-1", "256", "3 ", "99999999999999999999"}) {
+  for (const auto* text : {"", "x", "-1", "1000", "3 ", "99999999999999999999"}) {
     objects[get_pods_object]["data"]["hosts"] = text;
-    EXPECT_THAT(requests.wanted(soon()).error().message, HasSubstr("'hosts' is no number up to 255")) << text;
+    EXPECT_THAT(requests.wanted(soon()).error().message, HasSubstr("'hosts' is no number up to 999")) << text;
   }
   objects[get_pods_object].erase("data");
   EXPECT_FALSE(requests.wanted(soon()));

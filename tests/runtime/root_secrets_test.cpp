@@ -1,8 +1,10 @@
 // What a root leaves for one that comes back.
 #include "runtime/root_secrets.hpp"
 
+#include "base/job_hosts.hpp"
 #include "tests/data/files.hpp"
 
+#include <algorithm>
 #include <fstream>
 #include <gmock/gmock.h>
 #include <sys/stat.h>
@@ -95,16 +97,19 @@ TEST_F(root_secrets_test, the_next_root_knows_who_joined_by_itself_as_it_was_las
     host.set_index(4);
     ASSERT_TRUE(first.keep(host));
   }
-  for (int more = 0; more < 300; ++more) {
+  constexpr auto hosts = base::job_hosts_max + 9, a_root = 200U;
+  for (std::uint32_t more = 0; more < hosts;) {
     auto next = root_secrets::take(folder.path()).value();
     ASSERT_EQ(next.enrolled().back().SerializeAsString(), host.SerializeAsString());
-    host.set_name("host-" + std::to_string(more) + std::string(90, 'x'));
-    ASSERT_TRUE(next.keep(host));
+    for (const auto end = std::min(hosts, more + a_root); more < end; ++more) {
+      host.set_name("host-" + std::to_string(more) + std::string(90, 'x'));
+      ASSERT_TRUE(next.keep(host));
+    }
   }
   EXPECT_EQ(mode(), 0600);
   const auto last = root_secrets::take(folder.path());
   ASSERT_TRUE(last) << last.error().message;
-  EXPECT_EQ(last->enrolled().size(), 256U);
+  EXPECT_EQ(last->enrolled().size(), base::job_hosts_max);
 }
 
 TEST_F(root_secrets_test, where_its_port_of_beats_is_taken_it_has_another) {

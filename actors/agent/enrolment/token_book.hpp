@@ -11,7 +11,7 @@
 namespace dlrun::agent {
 
 struct token_rules {
-  /// That may be there unused. A token is for one host, and a job has 256.
+  /// That may be there unused. A token is for one host, and a job has 1000.
   std::size_t open_max = 1024;
   /// Those that were used or expired, the newest, so that who comes with one hears which it is.
   std::size_t over_max = 1024;
