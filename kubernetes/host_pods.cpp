@@ -73,6 +73,7 @@ void host_pods::pass() {
   look_at_starts(now);
   look_at_nodes();
   if ((!looked_ || now - *looked_ >= options_.look_period) && !look()) return;
+  say_when_whole();
   guard(hosts, now);
   const auto actions = plan_.next(wanted_, hosts, now);
   if (plan_.end()) return; // from the next pass on
@@ -133,6 +134,13 @@ void host_pods::say_who_leads() {
   const auto done = requests_.lead(give_up());
   is_known_to_lead_ = done.has_value();
   done ? on_done(pod_question::led) : on_refused(pod_question::led, done.error());
+}
+
+/// Of what was told of pods, all is known then.
+void host_pods::say_when_whole() {
+  const bool is_whole = plan_.is_whole(wanted_);
+  if (is_whole && !is_whole_) options_.tell(fmt::format("all {} pods of hosts run", wanted_.count));
+  is_whole_ = is_whole;
 }
 
 /// What the server does not answer it does not answer for the others either.

@@ -58,6 +58,7 @@ private:
   bool is_paused() const;
   bool look();
   void say_who_leads();
+  void say_when_whole();
   void look_at_starts(time_point now);
   void look_at_nodes();
   void guard(const std::optional<host_sights>& hosts, time_point now);
@@ -76,6 +77,7 @@ private:
   wanted_pods wanted_{};
   std::optional<time_point> looked_{};
   bool is_known_to_lead_ = false;
+  bool is_whole_ = false; ///< as was told
   mutable std::mutex mutex_;
   std::vector<pod_news> news_; ///< guarded by mutex_, as are the next
   std::optional<host_sights> hosts_{};

@@ -27,13 +27,14 @@ std::string seconds(std::chrono::milliseconds time) {
 void pod_plan::on_news(const pod_news& news) {
   if (const auto* all = std::get_if<pod_listing>(&news)) return list(*all);
   if (const auto* pod = std::get_if<pod_record>(&news)) return see(*pod);
-  const auto found = pods_.find(std::get<pod_gone>(news).uid);
-  if (found == pods_.end()) return;
-  auto& slot = slots_[found->second.slot];
-  if (found->second.incarnation == slot.newest) slot.why = fmt::format("{} is gone", found->second.name);
-  if (is_alive(found->second)) excuse(found->second); // an object goes only when it is deleted
-  deletions_.erase(found->first);
-  pods_.erase(found);
+  const auto& uid = std::get<pod_gone>(news).uid;
+  const auto* found = pods_.find(uid);
+  if (found == nullptr) return;
+  auto& slot = slots_[found->slot];
+  if (found->incarnation == slot.newest) slot.why = fmt::format("{} is gone", found->name);
+  if (is_alive(*found)) excuse(*found); // an object goes only when it is deleted
+  deletions_.erase(uid);
+  pods_.erase(uid);
 }
 
 void pod_plan::see(const pod_record& pod) {
@@ -43,7 +44,7 @@ void pod_plan::see(const pod_record& pod) {
   if (slot.unseen && slot.unseen->uid == pod.uid) slot.unseen.reset();
   refused_.see(pod);
   if (pod.is_going || pod.is_disrupted) excuse(pod);
-  pods_[pod.uid] = pod;
+  pods_.put(pod);
 }
 
 /// It was in the job, and was taken away: that says nothing against the next one. Once, since what
@@ -61,11 +62,20 @@ void pod_plan::list(const pod_listing& all) {
   is_listed_ = true;
   const auto before = std::exchange(pods_, {});
   for (const auto& pod : all.pods) see(pod);
-  for (const auto& [uid, pod] : before)
+  for (const auto& [uid, pod] : before.all())
     if (is_alive(pod) && !pods_.contains(uid)) excuse(pod);
   for (auto& [number, slot] : slots_)
     if (slot.unseen && (slot.unseen_since < all.began || has(planted_bug::trust_list))) slot.unseen.reset();
   std::erase_if(deletions_, [this](const auto& one) { return !pods_.contains(one.first); });
+}
+
+bool pod_plan::is_whole(const wanted_pods& wanted) const {
+  if (!is_listed_ || wanted.count == 0 || pods_.all().size() != wanted.count) return false;
+  return std::ranges::all_of(pods_.all(), [&](const auto& one) {
+    const auto& pod = one.second;
+    return pod.slot < wanted.count && pod.owner == wanted.owner && is_alive(pod) && pod.runs &&
+           pods_.of(pod.slot).size() == 1;
+  });
 }
 
 // ---- what is to be done
@@ -79,7 +89,7 @@ std::vector<pod_action> pod_plan::next(const wanted_pods& wanted, const std::opt
   count_memory_ends(now);
   for (std::uint32_t slot = 0; slot < wanted.count; ++slot)
     look_at_slot(slot, wanted, hosts ? &*hosts : nullptr, now, out);
-  for (const auto& [uid, pod] : pods_)
+  for (const auto& [uid, pod] : pods_.all())
     if (pod.slot >= wanted.count && pod.owner == wanted.owner && !pod.is_going &&
         !has(planted_bug::keep_surplus))
       remove(pod, fmt::format("{} pods of hosts are wanted", wanted.count), now, out);
@@ -114,10 +124,9 @@ const pod_record* pod_plan::newest_alive(std::uint32_t slot, const slot_state& s
                                          const std::string& owner) const {
   const bool is_made = state.unseen && state.unseen->owner == owner && is_alive(*state.unseen);
   const pod_record* found = is_made ? &*state.unseen : nullptr;
-  for (const auto& [uid, pod] : pods_)
-    if (pod.slot == slot && pod.owner == owner && is_alive(pod) &&
-        (found == nullptr || pod.incarnation > found->incarnation))
-      found = &pod;
+  for (const auto* pod : pods_.of(slot))
+    if (pod->owner == owner && is_alive(*pod) && (found == nullptr || pod->incarnation > found->incarnation))
+      found = pod;
   return found;
 }
 
@@ -158,7 +167,7 @@ std::string pod_plan::why_given_up(const pod_record& pod, slot_state& state, con
 
 void pod_plan::count_memory_ends(time_point now) {
   std::erase_if(memory_ends_, [this](const auto& one) { return !pods_.contains(one.first); });
-  for (const auto& [uid, pod] : pods_) {
+  for (const auto& [uid, pod] : pods_.all()) {
     auto& seen = memory_ends_[uid];
     if (pod.ends > seen.ends && pod.is_out_of_memory) {
       if (now - seen.last > rules_.memory_window) seen.kills = 0;
@@ -196,10 +205,8 @@ std::string pod_plan::why_more_memory(const pod_record& pod, slot_state& state) 
 /// Of a slot where none lives; null: there is none.
 const pod_record* pod_plan::newest_ended(std::uint32_t slot, const std::string& owner) const {
   const pod_record* newest = nullptr;
-  for (const auto& [uid, pod] : pods_)
-    if (pod.slot == slot && pod.owner == owner &&
-        (newest == nullptr || pod.incarnation > newest->incarnation))
-      newest = &pod;
+  for (const auto* pod : pods_.of(slot))
+    if (pod->owner == owner && (newest == nullptr || pod->incarnation > newest->incarnation)) newest = pod;
   return newest;
 }
 
@@ -238,9 +245,9 @@ void pod_plan::remove(const pod_record& pod, std::string why, time_point now, st
 void pod_plan::remove_older(const pod_record& than, const std::string& owner, time_point now,
                             std::vector<pod_action>& out) {
   if (has(planted_bug::keep_older)) return;
-  for (const auto& [uid, pod] : pods_)
-    if (pod.slot == than.slot && pod.owner == owner && pod.incarnation < than.incarnation && !pod.is_going)
-      remove(pod, fmt::format("{} came after it", than.name), now, out);
+  for (const auto* pod : pods_.of(than.slot))
+    if (pod->owner == owner && pod->incarnation < than.incarnation && !pod->is_going)
+      remove(*pod, fmt::format("{} came after it", than.name), now, out);
 }
 
 // ---- what became of it

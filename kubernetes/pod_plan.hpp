@@ -3,6 +3,7 @@
 
 #include "kubernetes/api_refusal.hpp"
 #include "kubernetes/host_sights.hpp"
+#include "kubernetes/known_pods.hpp"
 #include "kubernetes/planted_bug.hpp"
 #include "kubernetes/pod_watch.hpp"
 #include "kubernetes/pods_end.hpp"
@@ -93,7 +94,10 @@ public:
   const refused_nodes& refused() const { return refused_; }
 
   /// By uid, as the server tells them.
-  const std::map<std::string, pod_record>& pods() const { return pods_; }
+  const std::map<std::string, pod_record>& pods() const { return pods_.all(); }
+
+  /// Each slot has one pod, which runs, and there is no other pod of the job.
+  bool is_whole(const wanted_pods& wanted) const;
 
   // what became of it
   void on_created(const create_pod& what, const pod_record& made, time_point now);
@@ -151,7 +155,7 @@ private:
   refused_nodes refused_;
   std::optional<time_point> looked_;
   bool is_listed_ = false;
-  std::map<std::string, pod_record> pods_; ///< by uid
+  known_pods pods_;
   std::map<std::uint32_t, slot_state> slots_;
   std::map<std::string, time_point> deletions_;    ///< that were asked for, by uid
   std::map<std::string, memory_ends> memory_ends_; ///< by uid

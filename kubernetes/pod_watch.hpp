@@ -30,7 +30,7 @@ struct listed_pods {
   pod_listing all;
   std::string version; ///< from which they can be watched
 };
-/// All pods with these labels, 500 at a time.
+/// All pods with these labels, 100 at a time.
 answer<listed_pods> list_pods(api_client& client, const std::string& selector, time_point give_up);
 
 struct pod_watch_options {

@@ -47,7 +47,7 @@ private:
 /// line_of() the request for the pods of hosts of the job `job`.
 inline constexpr auto list_hosts_line =
     "GET /api/v1/namespaces/team-a/pods?labelSelector=app.kubernetes.io%2Fname%3Ddlrun%2C"
-    "app.kubernetes.io%2Finstance%3Djob%2Capp.kubernetes.io%2Fcomponent%3Dhost&limit=500";
+    "app.kubernetes.io%2Finstance%3Djob%2Capp.kubernetes.io%2Fcomponent%3Dhost&limit=100";
 /// "PATCH /apis/..." of a request, without its server.
 std::string line_of(const base::http_request& request);
 /// A Status of Kubernetes.

@@ -96,7 +96,7 @@ TEST_F(pod_watch_test, lists_pods_and_tells_what_becomes_of_them) {
       {event("ADDED", pod(2, "11")) + event("MODIFIED", pod(0, "12")) + event("DELETED", pod(1, "13"))}};
   run();
   EXPECT_THAT(told, ElementsAre("all u0 u1", "pod u2", "pod u0", "gone u1"));
-  EXPECT_THAT(lists, ElementsAre("GET /api/v1/namespaces/team-a/pods?labelSelector=a%3Db%2Cc%3Dd&limit=500"));
+  EXPECT_THAT(lists, ElementsAre("GET /api/v1/namespaces/team-a/pods?labelSelector=a%3Db%2Cc%3Dd&limit=100"));
   EXPECT_EQ(watches.front(), "GET /api/v1/namespaces/team-a/pods?labelSelector=a%3Db%2Cc%3Dd&watch=true&"
                              "allowWatchBookmarks=true&timeoutSeconds=270&resourceVersion=10");
 }
