@@ -1,12 +1,14 @@
 """What an API server of Kubernetes that is played keeps: objects of namespaces, what changed, and what it admits."""
 
 import base64
+import bisect
 import copy
 import datetime
 import json
 import re
 import threading
 import time
+import typing
 
 KINDS = {("", "pods"): "Pod", ("", "configmaps"): "ConfigMap", ("", "events"): "Event", ("", "serviceaccounts"): "ServiceAccount",
          ("", "resourcequotas"): "ResourceQuota", ("", "limitranges"): "LimitRange", ("", "namespaces"): "Namespace",
@@ -55,13 +57,28 @@ def quantity(text):
 
 
 def selected(query):
-    """What tells the objects that a query chooses by their labels."""
+    """What tells by the labels of an object whether a query chooses it."""
     wanted = dict(pair.split("=") for pair in query.get("labelSelector", "").split(",") if pair).items()
-    return lambda one: wanted <= one["metadata"].get("labels", {}).items()
+    return lambda labels: wanted <= labels.items()
+
+
+def labels_of(one):
+    return one["metadata"].get("labels", {})
 
 
 def is_over(pod):
     return pod.get("status", {}).get("phase") in ("Succeeded", "Failed")
+
+
+class change(typing.NamedTuple):
+    """Of an object, which is as it was then: what is told of it is written once, however many watch."""
+
+    version: int
+    what: str
+    space: str
+    kind: str
+    labels: dict
+    text: str
 
 
 class api_history:
@@ -69,7 +86,7 @@ class api_history:
 
     def __init__(self, lock):
         self.version = self.oldest = FIRST_VERSION
-        self.changes = []  # (version, type, namespace, kind, object as it was then); all after the version `oldest`
+        self.changes = []  # all after the version `oldest`
         self.pages = {}  # token of a list that goes on -> (version, the rest)
         self.changed = threading.Condition(lock)
         self.generation, self.is_over, self.is_silent = 0, False, False  # streams of older generations end
@@ -84,7 +101,7 @@ class api_history:
     def note(self, what, space, kind, one):
         with self.changed:
             self.give_version(one)
-            self.changes.append((self.version, what, space, kind, copy.deepcopy(one)))
+            self.changes.append(change(self.version, what, space, kind, dict(labels_of(one)), json.dumps(one)))
             self.changed.notify_all()
 
     def compact(self):
@@ -115,7 +132,7 @@ class api_history:
         return refusal(410, f"too old resource version: {since} ({self.oldest})", "Expired")
 
     def watch(self, since, space, kind, fits, lasts_s):
-        """@returns a generator of events"""
+        """@returns a generator of events, as JSON"""
         if since < self.oldest and not self.expires_in_stream:
             raise self.expired(since)
         return self.stream(since, (space, kind, fits), self.generation, time.monotonic() + lasts_s)
@@ -127,9 +144,9 @@ class api_history:
                 if self.generation != generation or self.is_over:
                     return
                 if since < self.oldest:
-                    yield {"type": "ERROR", "object": self.expired(since).status}
+                    yield json.dumps({"type": "ERROR", "object": self.expired(since).status})
                     return
-                new = [] if self.is_silent else [one for one in self.changes if one[0] > since]
+                new = [] if self.is_silent else self.changes[bisect.bisect_right(self.changes, since, key=lambda one: one.version):]
                 is_due = not self.is_silent and time.monotonic() >= bookmark_at
                 if not new and not is_due:
                     self.changed.wait(STREAM_LOOK_S)
@@ -138,29 +155,29 @@ class api_history:
             yield from chosen_events(new, *wanted)
             if is_due:
                 bookmark_at = time.monotonic() + BOOKMARK_EVERY_S
-                yield {"type": "BOOKMARK", "object": {"kind": wanted[1], "metadata": {"resourceVersion": str(since)}}}
+                yield json.dumps({"type": "BOOKMARK", "object": {"kind": wanted[1], "metadata": {"resourceVersion": str(since)}}})
 
     def list(self, kind, all_there, query):
-        """A page. All pages of a list are of one moment."""
+        """A page, as JSON. All pages of a list are of one moment."""
         limit = min(PAGE_MAX, int(query.get("limit", PAGE_MAX)) or PAGE_MAX)
         if "continue" in query:
             if query["continue"] not in self.pages:
                 raise refusal(410, "The provided continue parameter is too old to display a consistent list result.", "Expired")
             version, items = self.pages[query["continue"]]
         else:
-            version, items = self.version, copy.deepcopy(all_there)
+            version, items = self.version, [json.dumps(one) for one in all_there]
         meta = {"resourceVersion": str(version)}
         if len(items) > limit:
             meta["continue"] = base64.b64encode(f"{version}/{len(self.pages)}".encode()).decode()
             meta["remainingItemCount"] = len(items) - limit
             self.pages[meta["continue"]] = version, items[limit:]
-        return {"kind": f"{kind}List", "apiVersion": "v1", "metadata": meta, "items": items[:limit]}
+        return f'{{"kind": "{kind}List", "apiVersion": "v1", "metadata": {json.dumps(meta)}, "items": [{", ".join(items[:limit])}]}}'
 
 
 def chosen_events(changes, space, kind, fits):
-    for _, what, of_space, of_kind, one in changes:
-        if (of_space, of_kind) == (space, kind) and fits(one):
-            yield {"type": what, "object": one}
+    for one in changes:
+        if (one.space, one.kind) == (space, kind) and fits(one.labels):
+            yield f'{{"type": "{one.what}", "object": {one.text}}}'
 
 
 class api_space:
@@ -176,7 +193,7 @@ class api_space:
         self.is_ending = False
 
     def of(self, kind):
-        return [one for (found, _), one in sorted(self.objects.items()) if found == kind]
+        return [self.objects[key] for key in sorted(key for key in self.objects if key[0] == kind)]
 
     def note(self, what, kind, one):
         one["metadata"]["namespace"] = self.name
@@ -192,7 +209,8 @@ class api_space:
         return self.objects[kind, name]
 
     def list(self, kind, query):
-        return self.history.list(kind, list(filter(selected(query), self.of(kind))), query)
+        fits = selected(query)
+        return self.history.list(kind, [one for one in self.of(kind) if fits(labels_of(one))], query)
 
     def watch(self, kind, query):
         lasts_s = int(query.get("timeoutSeconds", 1800))
@@ -229,8 +247,8 @@ class api_space:
             raise refusal(422, f'Pod "{name}" is invalid: spec.containers: Required value', "Invalid")
 
     def admit_pod(self, name, made):
-        used = sum(not is_over(one) for one in self.of("Pod"))
         for one in self.of("ResourceQuota"):
+            used = sum(not is_over(one) for one in self.of("Pod"))
             hard = int(one["spec"]["hard"].get("pods", PAGE_MAX))
             if used + 1 > hard:
                 raise refusal(403, f'pods "{name}" is forbidden: exceeded quota: {one["metadata"]["name"]}, requested: pods=1, used: pods={used},'

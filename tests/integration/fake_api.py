@@ -15,6 +15,7 @@ import secrets
 import socket
 import ssl
 import threading
+import time
 import urllib.parse
 
 from api_objects import KINDS, api_history, api_space, refusal
@@ -52,7 +53,8 @@ class fake_api:
         self.namespaces.objects["Namespace", NAMESPACE] = {"kind": "Namespace", "metadata": {"name": NAMESPACE}}
         self.objects, self.created, self.events = self.space.objects, self.space.created, self.space.events
         self.tokens = {}  # token -> (namespace, name) of a service account, or ADMIN
-        self.asked, self.orders = [], []  # "get jobs/x"; [pattern, refusal, for how many requests]
+        self.asked, self.asked_at = [], []  # "get jobs/x", and time.monotonic() of each
+        self.orders = []  # [pattern, refusal, for how many requests]
         self.is_stopped, self.connections = False, []
         self.context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         self.context.load_cert_chain(certificate, key)
@@ -105,7 +107,7 @@ class fake_api:
     # ---- one request
 
     def answer(self, method, path, headers, body):
-        """@returns code and object, or a generator of events"""
+        """@returns code and object, or the text of one, or a generator of events"""
         found = PATH.match(path)
         if not found or method not in VERBS:
             raise refusal(404, "the server could not find the requested resource", "NotFound")
@@ -116,6 +118,7 @@ class fake_api:
             verb = "watch" if query.get("watch") == "true" else "list"
         with self.lock:
             self.asked.append(f"{verb} {resource}" + (f"/{name}" if name else ""))
+            self.asked_at.append(time.monotonic())
             self.obey_orders()
             token = headers.get("Authorization", "").removeprefix("Bearer ")
             if token not in self.tokens:
@@ -240,7 +243,7 @@ def make_server(api, listener, context):
             if hasattr(told, "__next__"):
                 return self.stream(told)
             with api.lock:  # others may change it meanwhile
-                text = json.dumps(told).encode()
+                text = (told if isinstance(told, str) else json.dumps(told)).encode()
             self.send_response(code)
             for name, value in {"Content-Type": "application/json", "Content-Length": str(len(text)), **headers}.items():
                 self.send_header(name, value)
@@ -253,7 +256,7 @@ def make_server(api, listener, context):
             self.send_header("Transfer-Encoding", "chunked")
             self.end_headers()
             for event in events:
-                line = json.dumps(event).encode() + b"\n"
+                line = event.encode() + b"\n"
                 self.wfile.write(f"{len(line):x}\r\n".encode() + line + b"\r\n")
                 self.wfile.flush()
             self.wfile.write(b"0\r\n\r\n")

@@ -152,7 +152,7 @@ class tokens_of_all(dict):
 
 def faults_of(server):
     """Case -> a context in which it must fail."""
-    choose_all = mock.patch.object(api_objects, "selected", lambda query: lambda one: True)
+    choose_all = mock.patch.object(api_objects, "selected", lambda query: lambda labels: True)
     no_jobs = nothing(played_nodes.played_nodes, "look_at_job")
     no_ends = nothing(played_nodes.played_nodes, "end_of_container")
     no_admission = nothing(api_space, "admit_pod")
