@@ -19,7 +19,7 @@ import small_data
 from api_objects import refusal
 from dlrun_job import output_of
 from etcd_members import etcd_members
-from pod_jobs import NAME, cluster_api, job_on_pods
+from pod_jobs import NAME, cluster_api, job_on_pods, players_of
 from pod_nodes import NODES
 from waiting import expect, wait_until
 
@@ -356,8 +356,8 @@ class outcome(typing.NamedTuple):
 
 
 @contextlib.contextmanager
-def pods_of(bench, addresses=ADDRESSES, slot_s=SLOT_S):
-    """@returns hosts, cluster, api, pauses: an empty cluster"""
+def pods_of(bench, addresses=ADDRESSES, slot_s=SLOT_S, make_players=players_of):
+    """@param make_players: of a cluster, who are told what changes at the API server  @returns hosts, cluster, api, pauses: an empty cluster"""
     with contextlib.ExitStack() as held:
         shared = bench.new_run_dir()
         shared.mkdir()
@@ -365,7 +365,7 @@ def pods_of(bench, addresses=ADDRESSES, slot_s=SLOT_S):
         (shared / "pauses").mkdir(mode=0o755)
         pauses = held.enter_context(paused_runs.pauses(shared / "pauses", slot_s))
         cluster = held.enter_context(small_cluster.cluster(hosts, shared / "cluster", bench.program, shared / "pauses"))
-        api = held.enter_context(cluster_api(cluster, shared / "authority"))
+        api = held.enter_context(cluster_api(cluster, shared / "authority", make_players(cluster)))
         yield hosts, cluster, api, pauses
 
 

@@ -34,13 +34,14 @@ class players_of(fake_api.players):
 class cluster_api(fake_api.fake_api):
     """The API server of a small cluster, on its last host."""
 
-    def __init__(self, cluster, folder):
+    def __init__(self, cluster, folder, played_by=None):
         self.cluster, self.where = cluster, cluster.hosts.names[-1]
         cluster.free_hosts.remove(self.where)
         self.host, self.port = cluster.hosts.address(self.where), str(API_PORT)
         self.authority = self.told_authority = own_authority(folder)
         self.accounts = []
-        super().__init__(cluster.hosts.listener(self.where, API_PORT), *self.authority.issue("api", self.host), cluster.objects, players_of(cluster))
+        super().__init__(cluster.hosts.listener(self.where, API_PORT), *self.authority.issue("api", self.host), cluster.objects,
+                         played_by or players_of(cluster))
         cluster.api, cluster.lock = self, self.lock  # each calls the other
 
     def come_back(self):
