@@ -228,6 +228,7 @@ def make_server(api, listener, context):
     class handler(http.server.BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
         timeout = 60
+        disable_nagle_algorithm = True  # as in real servers
 
         def handle(self):
             with contextlib.suppress(OSError):  # of whoever goes, or does not believe the certificate
