@@ -10,8 +10,9 @@
 
 namespace dlrun::security {
 
-/// A certificate is valid from this long before it was issued, since clocks of hosts differ.
-inline constexpr std::chrono::minutes clock_skew{5};
+/// A certificate is valid from this long before it was issued, since clocks of hosts differ: one
+/// may be an hour behind, and some minutes.
+inline constexpr std::chrono::minutes clock_skew{65};
 
 /// When a certificate is valid: [from - clock_skew, from + lifetime).
 struct validity {
