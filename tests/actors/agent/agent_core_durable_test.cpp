@@ -170,7 +170,8 @@ TEST_F(durable_agent_core_test,
   start_all();
   exit(shard, {.cause = "exited with code 127", .is_lasting = true});
   ASSERT_EQ(stops_told.size(), 1U);
-  EXPECT_THAT(stops_told[0].reason, ::testing::StartsWith("ps_shard 0 exited with code 127 before"));
+  EXPECT_THAT(stops_told[0].reason,
+              ::testing::StartsWith("ps_shard 0 exited with code 127; it gave no sign of life before"));
   now += 1s;
   follow(core.on_tick(now));
   EXPECT_FALSE(running.contains(shard));

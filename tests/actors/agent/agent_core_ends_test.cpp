@@ -137,7 +137,8 @@ TEST_F(agent_core_test, ends_the_job_at_once_when_a_role_ends_as_it_would_again)
   const role_end missing{"exited with code 127", true};
   exit(worker1, missing);
   ASSERT_EQ(stops_told.size(), 1U);
-  EXPECT_THAT(stops_told[0].reason, ::testing::StartsWith("worker 1 exited with code 127 before"));
+  EXPECT_THAT(stops_told[0].reason,
+              ::testing::StartsWith("worker 1 exited with code 127; it gave no sign of life before"));
   EXPECT_FALSE(running.contains(worker1));
 }
 
