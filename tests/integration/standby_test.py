@@ -52,7 +52,7 @@ class with_a_standby(with_an_etcd):
         wait_until(lambda: self.leads(pod), f"{pod.name} leads")
         self.wait_until_trains(beyond=step)
         for name, before in self.roles.items():
-            self.assertLessEqual(before, self.roles_of_hosts()[name], name)
+            self.assertLessEqual(before, self.roles_of_hosts()[name], f"{name}\n" + "\n".join(map(str, self.events())))
         self.assertNotEqual(self.standby_pod(), pod, "and another one waits")
         self.expect_all_end(spec)
 
