@@ -18,6 +18,7 @@ import small_data
 
 RECORDS = 2003  # fills no step: the last of an epoch is partial
 MORE_KIB_MAX, MORE_DESCRIPTORS_MAX = 8 << 10, 4
+FLOAT_BYTES, PLANES = 4, 2  # of state: parameters and momentum
 WRITE_BUFFER_KIB = {"ps_shard": 16 << 10}  # persistence/store_opening.cpp
 
 
@@ -26,6 +27,16 @@ def make_parser(doc):
     parser.add_argument("--program", type=pathlib.Path, default=ROOT / "build/release/bin/dlrun", metavar="FILE",
                         help="the dlrun to run (default: build/release/bin/dlrun)")
     return parser
+
+
+def wide_spec(data, state_mb, *, ps_shards=1, epochs=1000):
+    """A square layer for each PS shard, which holds so much state; one worker, a record a step: as little computing as there can be for that."""
+    side = round((state_mb * 1e6 / FLOAT_BYTES / PLANES) ** 0.5)
+    spec = small_data.make_spec("mlp_dropout", data, epochs=epochs, workers=1, ps_shards=ps_shards, microbatches_per_step=1)
+    spec["model"]["layers"] = ["flatten", *[{"linear": {"out_features": side}}, "relu"] * (1 + ps_shards), {"linear": {"out_features": 10}}]
+    spec["train"]["microbatch_size"] = 1
+    spec["train"]["optimizer"]["sgd"]["lr"] = 1e-4
+    return spec
 
 
 def say(text):
