@@ -155,6 +155,18 @@ result<void> check_archives_are_of(const fs::path& folder, const records::RunRec
                   folder.string(), all->front().path.filename().string()));
 }
 
+result<void> remove_unfinished_archives(const fs::path& folder, const records::RunRecord& record) {
+  std::vector<fs::path> left;
+  const auto looked = each_in(folder, [&](const fs::path& path) {
+    const auto whole =
+        path.extension() == part_ending ? archive_at(fs::path{path}.replace_extension()) : std::nullopt;
+    if (whole && is_of(record, whole->run)) left.push_back(path);
+  });
+  std::error_code ignored; // it does not count, and the next archive tries it again
+  for (const auto& path : left) fs::remove_all(path, ignored);
+  return looked;
+}
+
 std::uint64_t step_reached(const fs::path& folder, std::uint64_t run) {
   std::uint64_t step = 0;
   std::ifstream in{step_file(folder, run)};
@@ -183,14 +195,8 @@ result<archive_writer> archive_writer::begin(const fs::path& folder, const recor
   if (auto own = check_archives_are_of(folder, record); !own) return tl::unexpected(own.error());
   const auto all = list_archives(folder);
   if (!all) return tl::unexpected(all.error());
-  std::vector<fs::path> left;
-  const auto looked = each_in(folder, [&](const fs::path& path) {
-    const auto whole =
-        path.extension() == part_ending ? archive_at(fs::path{path}.replace_extension()) : std::nullopt;
-    if (whole && is_of(record, whole->run)) left.push_back(path);
-  });
-  if (!looked) return tl::unexpected(looked.error());
-  for (const auto& path : left) fs::remove_all(path, why);
+  if (auto removed = remove_unfinished_archives(folder, record); !removed)
+    return tl::unexpected(removed.error());
   archive_writer made{folder, record, all->empty() ? 1 : all->front().number + 1};
   if (::mkdir(made.part().c_str(), 0755) != 0) return agent::fail_to("make", made.part());
   return made;

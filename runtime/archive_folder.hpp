@@ -39,6 +39,11 @@ std::string archived_file_name(const records::ArchivedSnapshot& snapshot);
 /// from. @returns bad_usage when the newest one in the folder is of another run: that run keeps it.
 result<void> check_archives_are_of(const std::filesystem::path& folder, const records::RunRecord& record);
 
+/// Of this run, and of those that it goes on from: what a root that was killed left of an archive.
+/// @returns system when the folder cannot be read.
+result<void> remove_unfinished_archives(const std::filesystem::path& folder,
+                                        const records::RunRecord& record);
+
 /// The newest step that the run was at, for people; 0: nobody knows.
 std::uint64_t step_reached(const std::filesystem::path& folder, std::uint64_t run);
 /// Replaces that; not durable.
@@ -48,7 +53,7 @@ result<void> note_step_reached(const std::filesystem::path& folder, std::uint64_
 /// disk_full, system.
 class archive_writer {
 public:
-  /// Removes what an earlier root of the run left unfinished. Errors as check_archives_are_of().
+  /// Removes what is unfinished first. Errors as check_archives_are_of().
   static result<archive_writer> begin(const std::filesystem::path& folder, const records::RunRecord& record);
   archive_writer(archive_writer&&) noexcept = default;
   archive_writer& operator=(archive_writer&&) = delete;

@@ -66,12 +66,14 @@ agent::archive_view archiver::view() const {
   return view_;
 }
 
-/// Of this run, as an earlier root made it.
-void archiver::find_newest() {
-  const auto all = list_archives(options_.folder);
-  if (!all || all->empty()) return;
+/// What an earlier root of this run made: its newest archive, and what it left unfinished, which
+/// goes even if this one makes none before the run ends.
+void archiver::take_over_folder() {
   const auto own = read_record(options_.run_dir);
   if (!own || !*own || !check_archives_are_of(options_.folder, **own)) return;
+  static_cast<void>(remove_unfinished_archives(options_.folder, **own)); // told by the first archive
+  const auto all = list_archives(options_.folder);
+  if (!all || all->empty()) return;
   const auto record = read_archive_record(all->front().path);
   if (!record) return;
   newest_ = snapshot_name{{record->version()}, {record->timeline()}};
@@ -90,7 +92,7 @@ void archiver::tell(const char* event, std::string text) const {
 }
 
 void archiver::run() {
-  find_newest();
+  take_over_folder();
   auto due = clock::now();
   auto step_due = due;
   for (;;) {

@@ -58,7 +58,7 @@ private:
   result<void> copy(archive_writer& writer, const std::vector<snapshot_name>& chosen, std::uint64_t bytes);
   void tell(const char* event, std::string text) const;
   void note_step();
-  void find_newest();
+  void take_over_folder();
   bool wait(std::chrono::duration<double> time);
 
   archiver_options options_;

@@ -251,14 +251,17 @@ void tell_resumed(const std::optional<hosts_plan>& hosts, const protocol::agent_
 struct own_hold {
   folder_watch folder;
   std::shared_ptr<root_home> home;
+  std::shared_ptr<agent::routed_launcher> hosts; ///< null on one host
 };
 
 /// Why it is not the root any more; "" while it is. Of one that another root follows most observers
 /// end the process at once: hosts are told nothing.
 std::string why_lost(const own_hold& hold, run_observer& observer) {
   auto why = hold.folder.lost();
-  if (!why.empty() || !hold.home) return why;
-  if (auto taken = hold.home->lost()) observer.superseded(why = *std::move(taken));
+  if (!why.empty()) return why;
+  auto taken = hold.home ? hold.home->lost() : std::nullopt;
+  if (!taken && hold.hosts) taken = hold.hosts->waiting().superseded();
+  if (taken) observer.superseded(why = *std::move(taken));
   return why;
 }
 
@@ -376,7 +379,8 @@ struct own_sight {
 ended_run follow(const launcher_choice& chosen, const protocol::agent_actor& agent,
                  const local_run_options& options, const own_sight& seen, run_observer& observer,
                  observability::run_publisher& publisher) {
-  const own_hold hold{folder_watch{options.run_dir}, options.home};
+  const own_hold hold{folder_watch{options.run_dir}, options.home,
+                      chosen.hosts ? chosen.hosts->launcher() : nullptr};
   const auto ended = watch(chosen, seen.board, observer, publisher, agent, hold, seen.archives.get());
   const auto path = options.run_dir / run_layout::report;
   auto made = conclude(chosen, agent, options, ended, hold.folder.lost(),

@@ -54,8 +54,8 @@ public:
   /// until `stop` is requested. @returns "": the hosts may go; else why they are to wait for
   /// another root, which is then the error of the run
   virtual std::string deliver(const std::stop_token& /*stop*/) { return ""; }
-  /// Another process has become the root of the run (R40). One that returns lets this one end the
-  /// run as failed.
+  /// Another process has become the root of the run (R39, R40). One that returns lets this one end
+  /// the run as failed.
   virtual void superseded(const std::string& /*why*/) {}
   /// The end. `report_path`: where the report is; "" if it could not be written.
   virtual void summary(const dlrun::report& report, const std::string& report_path) = 0;

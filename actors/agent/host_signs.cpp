@@ -21,6 +21,7 @@ std::string host_signs::why_lost(const host_rules& rules, bool has_ended, time_p
   const auto is_longer = [now](time_point since, protocol::duration patience) {
     return now - since >= patience;
   };
+  if (seen_.seen == sight::moved_on) return ""; // another root's
   if (link_lost_ && has_ended) return "its agent has ended";
   if (seen_.seen == sight::silent)
     return fmt::format("it has answered no beat for {:.2f} s", protocol::to_seconds(seen_.silence));

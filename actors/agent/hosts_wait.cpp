@@ -35,6 +35,17 @@ std::string hosts_wait::awaited() const {
   return missing_.empty() ? awaited_ : "";
 }
 
+void hosts_wait::note_moved_on(const std::string& host) {
+  const std::scoped_lock lock{mutex_};
+  if (!superseded_)
+    superseded_ = fmt::format("another root has taken the run over: host {} follows a later one", host);
+}
+
+std::optional<std::string> hosts_wait::superseded() const {
+  const std::scoped_lock lock{mutex_};
+  return superseded_;
+}
+
 void hosts_wait::wait_until_gone(std::chrono::milliseconds patience) {
   std::unique_lock lock{mutex_};
   changed_.wait_for(lock, patience, [this] { return staying_ == 0; });

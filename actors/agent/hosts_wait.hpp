@@ -7,6 +7,7 @@
 #include <condition_variable>
 #include <dlrun/error.hpp>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -25,6 +26,10 @@ public:
   /// Why the job does not begin, though all hosts that are started from here are there: it waits
   /// for others that join; "" otherwise.
   std::string awaited() const;
+  /// The agent of that host follows a later root of the run.
+  void note_moved_on(const std::string& host);
+  /// Why another root is the run's; nothing while this one is, as far as hosts tell.
+  std::optional<std::string> superseded() const;
   /// Once dismissed: blocks until all hosts have gone, whoever started their agents.
   void wait_until_gone(std::chrono::milliseconds patience);
 
@@ -35,6 +40,7 @@ private:
   std::string awaited_;
   std::size_t staying_ = 0;
   std::string failure_;
+  std::optional<std::string> superseded_;
 };
 
 } // namespace dlrun::agent

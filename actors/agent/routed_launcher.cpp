@@ -195,6 +195,7 @@ void routed_launcher::carry_out(const run_command& action) {
 
 void routed_launcher::carry_out(const watch_beats& action) {
   const auto tell = [this, post = post_, action](const sighting& seen) {
+    if (seen.seen == sight::moved_on) waiting_.note_moved_on(action.host);
     post([this, action, seen] {
       carry_out(hosts_.on_sighting(action.host, action.boot, seen, options_.now()));
     });

@@ -4,6 +4,7 @@ from bench_case import main
 from dlrun_job import output_of, wait_until
 from pods_case import COMPLETED, HOSTS, INTERRUPTED, NAME
 from pods_journal_case import with_an_etcd
+from waiting import expectation_failed
 
 FAILED = 1
 WAITS, LEADS = "this one waits", "roles-adopted"
@@ -47,12 +48,20 @@ class with_a_standby(with_an_etcd):
         """Whether the Job says so, and it has taken over what runs on the hosts."""
         return self.annotations()[LEADER] == pod.name and self.events(LEADS)
 
+    def wait_until_leads(self, is_meant, who):
+        """@returns the control pod that does"""
+        try:
+            return wait_until(lambda: next((one for one in self.control_pods() if is_meant(one) and self.leads(one)), None), f"{who} leads")
+        except expectation_failed as why:
+            told = [f"{one.name}, ended with {one.exit_codes}:\n{one.said()}" for one in self.control_pods()]
+            raise expectation_failed("\n".join((f"{why}; {self.annotations()[LEADER]} does", *told))) from why
+
     def expect_led_by(self, pod, spec, step):
         """To the end. No pod of a host is another one, and no process that ran there has ended."""
-        wait_until(lambda: self.leads(pod), f"{pod.name} leads")
+        self.wait_until_leads(lambda one: one is pod, pod.name)
         self.wait_until_trains(beyond=step)
         for name, before in self.roles.items():
-            self.assertLessEqual(before, self.roles_of_hosts()[name], f"{name}\n" + "\n".join(map(str, self.events())))
+            self.assertLessEqual(before, self.roles_of_hosts()[name], "\n".join((name, *self.told_by_control_pods())))
         self.assertNotEqual(self.standby_pod(), pod, "and another one waits")
         self.expect_all_end(spec)
 
@@ -80,10 +89,11 @@ class with_a_standby(with_an_etcd):
 
 class leads(with_a_standby):
     def test_when_the_pod_of_the_other_one_is_deleted(self):
+        """The standby, or the pod that Kubernetes makes at once in its place, if that was faster."""
         spec, step = self.train()
         self.control.delete()
         self.assertEqual(self.control.exit_codes, [INTERRUPTED], self.control.said())
-        self.expect_led_by(self.standby, spec, step)
+        self.expect_led_by(self.wait_until_leads(lambda one: one is not self.control, "another one"), spec, step)
 
     def test_when_the_node_of_the_other_one_is_lost_and_nobody_says_so(self):
         spec, step = self.train()
@@ -121,19 +131,18 @@ class leads(with_a_standby):
         return [one.read_text() for one in files if one.exists()]
 
     def test_when_the_other_one_is_cut_off_from_the_etcd_alone_and_the_hosts_follow(self):
-        """That one lives, and hosts are linked to it."""
+        """That one lives, and hosts are linked to it. They tell it, though the etcd cannot, before it starts anything in their place."""
         spec, step = self.train()
         etcd, old = self.hosts.address(self.etcd_host), self.control
         self.hosts.filter(old.host, "add table ip lost", "delete table ip lost",
                           f"table ip lost {{ chain said {{ type filter hook output priority 0; ip daddr {etcd} drop; }}; }}")
         wait_until(lambda: self.leads(self.standby), "the standby leads")
+        wait_until(lambda: old.exit_codes, "the other one hears that it was followed")
+        self.assertEqual(old.exit_codes[0], FAILED, old.said())
+        self.assertIn("another root has taken the run over: host job-hosts-", old.said())
         self.wait_until_trains(beyond=step)
-        self.assertEqual(old.exit_codes, [], "it lives")
         self.assertFalse([one for one in self.api.asked if one.startswith("delete pods")])
         self.hosts.heal(old.host)
-        wait_until(lambda: old.exit_codes, "it hears that it was followed")
-        self.assertEqual(old.exit_codes[0], FAILED, old.said())
-        self.assertIn("another root has taken the run over, as root 2", old.said())
         self.expect_led_by(self.standby, spec, step)
 
     def test_when_both_are_lost_the_next_one(self):
@@ -143,7 +152,7 @@ class leads(with_a_standby):
             self.cluster.nodes.lose(one.node)
         for one in gone:
             self.cluster.nodes.evict(one.node)
-        leader = wait_until(lambda: next((one for one in self.control_pods() if one not in gone and self.leads(one)), None), "another one leads")
+        leader = self.wait_until_leads(lambda one: one not in gone, "another one")
         hosts = [one for one in self.hosts_pods if not one.is_lost]
         self.assertEqual(hosts, self.hosts_pods, "control pods are on nodes of their own")
         self.expect_led_by(leader, spec, step)

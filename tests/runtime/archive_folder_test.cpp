@@ -122,6 +122,19 @@ TEST_F(archive_folder_test, what_a_root_left_unfinished_is_none_and_goes) {
   EXPECT_TRUE(fs::exists(archives / "000002-0000000000000008.part")) << "of another run";
 }
 
+TEST_F(archive_folder_test, what_is_unfinished_goes_without_another_archive) {
+  ASSERT_TRUE(archive(10, snapshot(10)));
+  record.add_earlier_runs(6);
+  for (const auto* name : {"000002-0000000000000007.part", "000003-0000000000000006.part", "notes.part"})
+    fs::create_directory(archives / name);
+  ASSERT_TRUE(remove_unfinished_archives(archives, record));
+  EXPECT_THAT(all(), SizeIs(1));
+  EXPECT_FALSE(fs::exists(archives / "000002-0000000000000007.part"));
+  EXPECT_FALSE(fs::exists(archives / "000003-0000000000000006.part")) << "of the run that it goes on from";
+  EXPECT_TRUE(fs::exists(archives / "notes.part")) << "nobody's archive";
+  EXPECT_TRUE(remove_unfinished_archives(folder.path() / "none", record)) << "nothing was made yet";
+}
+
 TEST_F(archive_folder_test, a_run_that_goes_on_takes_the_folder_over_and_the_lost_one_makes_no_more) {
   ASSERT_TRUE(archive(10, snapshot(10)));
   auto lost = record;

@@ -86,9 +86,12 @@ public:
     const auto call = calls_.extract(peer.name);
     auto watch = call.empty() ? new_watch() : call.mapped().watch;
     watch.meet(peer.boot);
-    peers_.insert_or_assign(
-        peer.name,
-        watched{.peer = peer, .at = at, .watch = watch, .tell = std::move(tell), .told_at = peer.address});
+    peers_.insert_or_assign(peer.name, watched{.peer = peer,
+                                               .at = at,
+                                               .earlier = {},
+                                               .watch = watch,
+                                               .tell = std::move(tell),
+                                               .told_at = peer.address});
     note_boots();
     return {};
   }
@@ -110,7 +113,8 @@ public:
 private:
   struct watched {
     beat_peer peer;
-    std::optional<sockaddr_in> at; ///< nothing: it is not known yet
+    std::optional<sockaddr_in> at;      ///< nothing: it is not known yet
+    std::optional<sockaddr_in> earlier; ///< where a beat came from that is late: of an earlier root
     peer_watch watch;
     told tell;
     sight seen = sight::unproven; ///< as it was told, as is the next
@@ -136,6 +140,7 @@ private:
   void read_all(time_point at, std::vector<news>& changes);
   void take(std::span<const std::byte> datagram, const sockaddr_in& from, time_point at,
             std::vector<news>& changes);
+  static void note_earlier(watched& peer, const sockaddr_in& from);
   void send_all(time_point at);
   void send(const beat& what, const beat_keys& keys, const sockaddr_in& to) const;
   static void look_at(watched& one, time_point at, std::vector<news>& changes);
@@ -216,10 +221,22 @@ void beat_exchange::loop::take(std::span<const std::byte> datagram, const sockad
   for (auto one = first; one != last; ++one) {
     auto& peer = *one->second;
     const auto heard = opened(datagram, peer.peer.keys.receive);
-    if (!heard || !peer.watch.on_beat(*heard, at)) continue;
+    if (!heard) continue;
+    if (!peer.watch.on_beat(*heard, at)) {
+      if (peer.watch.is_late(*heard)) note_earlier(peer, from);
+      continue;
+    }
     peer.at = from;
     look_at(peer, at, changes);
   }
+}
+
+/// It learns from the next beat that another root was followed (R39). A root keeps no such place:
+/// its hosts do not move.
+void beat_exchange::loop::note_earlier(watched& peer, const sockaddr_in& from) {
+  const bool is_elsewhere =
+      peer.at && (peer.at->sin_addr.s_addr != from.sin_addr.s_addr || peer.at->sin_port != from.sin_port);
+  if (is_elsewhere && !peer.peer.address.empty()) peer.earlier = from;
 }
 
 void beat_exchange::loop::send_all(time_point at) {
@@ -228,8 +245,12 @@ void beat_exchange::loop::send_all(time_point at) {
   next_beat_ = std::max(next_beat_ + period, at + period / 2);
   const auto turn = turn_.load();
   const auto turn_age = turn == time_point{} ? duration{0} : own_time_.turn_age(turn, at);
-  for (auto& [name, one] : peers_)
-    if (one.at) send(one.watch.next(turn_age, at), one.peer.keys, *one.at);
+  for (auto& [name, one] : peers_) {
+    if (!one.at) continue;
+    const auto said = one.watch.next(turn_age, at);
+    send(said, one.peer.keys, *one.at);
+    if (const auto earlier = std::exchange(one.earlier, std::nullopt)) send(said, one.peer.keys, *earlier);
+  }
   std::erase_if(calls_, [&](const auto& one) { return at >= one.second.until; });
   for (auto& [name, one] : calls_) send(one.watch.next(turn_age, at), one.keys, one.at);
 }

@@ -32,9 +32,20 @@ bool peer_watch::on_beat(const beat& heard, time_point now) {
   turn_age_ = std::chrono::milliseconds(heard.turn_age_ms);
   if (is_planted(rules_.bug, protocol::planted_bug::one_way_beat) && sequence_ > 0) prove(sequence_, now);
   const auto answered = heard.heard_sequence;
+  if (heard.heard_boot != own_boot_) return true;
   const bool is_of_the_last = answered <= sequence_ && sequence_ - answered < kept_beats;
-  if (heard.heard_boot == own_boot_ && answered > proven_ && is_of_the_last) prove(answered, now);
+  const bool is_misread = is_planted(rules_.bug, protocol::planted_bug::misread_answer);
+  // Of the roots of a run, which share a boot, only a later one has sent what this one has not.
+  if (answered > sequence_ && (proven_ > 0 || is_misread))
+    has_moved_on_ = true;
+  else if (answered > proven_ && is_of_the_last)
+    prove(answered, now);
   return true;
+}
+
+bool peer_watch::is_late(const beat& heard) const {
+  return heard.boot == peer_boot_ && heard.sequence < heard_ &&
+         !is_planted(rules_.bug, protocol::planted_bug::follow_quietly);
 }
 
 void peer_watch::prove(std::uint64_t sequence, time_point now) {
@@ -58,6 +69,7 @@ duration peer_watch::silence_bound() const {
 }
 
 sight peer_watch::look(time_point now) const {
+  if (has_moved_on_) return sight::moved_on;
   if (proven_ == 0) return sight::unproven;
   if (silence(now) >= silence_bound()) return sight::silent;
   return turn_age_ >= rules_.hang_max ? sight::hangs : sight::there;

@@ -45,12 +45,16 @@ public:
   /// @returns false for one that counts for nothing: of another start, or not newer than the last.
   /// Where one came from that counts, there the peer is now (R39).
   bool on_beat(const beat& heard, protocol::time_point now);
+  /// Whether one that counted for nothing is of that start, and older than the last: where it came
+  /// from, if not from where the peer is, there may be an earlier root, which is to be answered.
+  bool is_late(const beat& heard) const;
   /// The peer was called before its start was known, which is this one: what it says now may answer
   /// those calls.
   void meet(std::uint64_t peer_boot) { peer_boot_ = peer_boot; }
   /// This process did not run for so long, until now: it could neither ask nor hear.
   void on_own_pause(protocol::duration paused);
 
+  /// Once `moved_on`, always that.
   sight look(protocol::time_point now) const;
   /// When look() becomes `silent` if nothing is answered until then; time_point::max() unless it is
   /// `there` or `hangs`.
@@ -73,6 +77,7 @@ private:
   std::uint64_t sequence_; ///< of the beat sent last
   std::array<protocol::time_point, kept_beats> sent_{};
   std::uint64_t heard_ = 0;             ///< newest beat of the peer
+  bool has_moved_on_ = false;           ///< it has answered beats beyond ours
   std::uint64_t proven_ = 0;            ///< newest beat of ours that it has answered; 0: none
   protocol::time_point proven_until_{}; ///< when that was sent
   protocol::duration longest_{};        ///< silence that ended; forgotten over about a minute

@@ -11,8 +11,9 @@ namespace dlrun::agent {
 enum class sight : std::uint8_t {
   unproven, ///< it has answered nothing yet
   there,
-  silent, ///< it has answered nothing of late
-  hangs   ///< it answers, but does nothing else
+  silent,  ///< it has answered nothing of late
+  hangs,   ///< it answers, but does nothing else
+  moved_on ///< it has answered this root, and now a later one of the run, for good (R39)
 };
 
 struct sighting {

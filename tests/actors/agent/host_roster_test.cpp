@@ -57,6 +57,15 @@ TEST_F(host_roster_test, keeps_a_host_that_is_heard) {
   EXPECT_THAT(pass(10s, 7), IsEmpty());
 }
 
+// R39: another root has it, and what it runs.
+TEST_F(host_roster_test, does_not_give_up_a_host_that_follows_a_later_root) {
+  join(7);
+  see(sight::there);
+  EXPECT_THAT(see(sight::moved_on), IsEmpty());
+  roster.on_link_lost("beta", 7, now);
+  EXPECT_THAT(pass(1min), IsEmpty());
+}
+
 TEST_F(host_roster_test, gives_up_a_host_that_answers_no_beat_and_says_since_when) {
   join(7);
   EXPECT_THAT(see(sight::there), IsEmpty());

@@ -12,6 +12,7 @@
 #include <netinet/in.h>
 #include <poll.h>
 #include <sys/socket.h>
+#include <tuple>
 #include <vector>
 
 namespace dlrun::agent {
@@ -143,6 +144,43 @@ TEST_F(beat_exchange_test, numbers_its_beats_and_says_what_it_hears) {
   for (int i = 0; i < 100; ++i)
     if (next_of_root().heard_sequence == 2) return;
   FAIL() << "it did not hear";
+}
+
+// R39: the exchange of a host, and two roots that are played.
+TEST(beat_exchange_of_a_host, tells_an_earlier_root_that_it_has_moved_on) {
+  constexpr std::uint64_t root_boot = 5;
+  constexpr std::uint64_t host_boot = 7;
+  const auto key = base::random_key().value();
+  const auto roots = keys_of_root(key);
+  const hand_socket earlier;
+  const hand_socket later;
+  const hand_socket stranger;
+  sightings seen;
+  const auto host = std::move(*beat_exchange::start({.address = "127.0.0.1", .boot = host_boot}));
+  ASSERT_TRUE(host->watch({"root", root_boot, earlier.address(), keys_of_host(key)}, seen.teller()));
+  const auto say = [&](const hand_socket& from, std::uint64_t sequence) {
+    from.send(sealed({.boot = root_boot, .sequence = sequence, .heard_boot = host_boot}, roots.send),
+              host->address());
+  };
+  const auto told_to = [&](const hand_socket& to) {
+    const auto heard = opened(to.receive(), roots.receive);
+    EXPECT_TRUE(heard.has_value());
+    return heard ? heard->heard_sequence : 0;
+  };
+  say(earlier, 1);
+  while (told_to(earlier) != 1) {
+  }
+  say(later, 1000);
+  while (told_to(later) != 1000) {
+  }
+  while (earlier.has_any()) std::ignore = earlier.receive(); // what it was sent before
+  stranger.send(sealed({.boot = root_boot, .sequence = 2}, base::random_key().value()), host->address());
+  say(later, 999); // late, of the root that it follows
+  say(earlier, 2);
+  EXPECT_EQ(told_to(earlier), 1000U);
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(told_to(later), 1000U);
+  EXPECT_FALSE(earlier.has_any()) << "one for each of its beats";
+  EXPECT_FALSE(stranger.has_any());
 }
 
 TEST_F(beat_exchange_test, sends_to_where_the_newest_beat_came_from) {

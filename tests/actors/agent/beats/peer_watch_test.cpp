@@ -118,6 +118,26 @@ TEST_F(peer_watch_test, a_time_in_which_it_was_stopped_itself_is_no_silence) {
   EXPECT_LE(time_until(sight::silent, root).value(), 750ms);
 }
 
+TEST_F(peer_watch_test, who_answers_a_later_root_has_moved_on_for_good) {
+  pass(1s);
+  auto said = host.next(0ms, now);
+  const auto known = said.heard_sequence;
+  said.heard_sequence += 1'000'000;
+  said.heard_boot = root_boot + 1; // the beats of another run
+  EXPECT_TRUE(root.on_beat(said, now));
+  EXPECT_EQ(root.look(now), sight::there);
+  said.heard_boot = root_boot;
+  ++said.sequence;
+  EXPECT_TRUE(root.on_beat(said, now));
+  EXPECT_EQ(root.look(now), sight::moved_on);
+  said.heard_sequence = known;
+  ++said.sequence;
+  EXPECT_TRUE(root.on_beat(said, now));
+  now += 1h;
+  EXPECT_EQ(root.look(now), sight::moved_on);
+  EXPECT_EQ(root.silent_at(now), protocol::time_point::max());
+}
+
 TEST_F(peer_watch_test, beats_of_other_starts_and_old_ones_count_for_nothing) {
   pass(1s);
   auto again = host.next(0ms, now);
@@ -136,7 +156,7 @@ TEST_F(peer_watch_test, an_answer_to_another_start_of_ours_or_to_nothing_that_we
   EXPECT_TRUE(root.on_beat(heard, now));
   EXPECT_EQ(root.look(now), sight::unproven);
   heard = {.boot = host_boot, .sequence = 2, .heard_boot = root_boot, .heard_sequence = 2};
-  EXPECT_TRUE(root.on_beat(heard, now));
+  EXPECT_TRUE(root.on_beat(heard, now)); // as of a root that began with older data than others before it
   EXPECT_EQ(root.look(now), sight::unproven);
   heard = {.boot = host_boot, .sequence = 3, .heard_boot = root_boot, .heard_sequence = 1};
   EXPECT_TRUE(root.on_beat(heard, now));
