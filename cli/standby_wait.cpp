@@ -34,9 +34,8 @@ bool standby_wait::waits(const error& held) {
   return true;
 }
 
-/// From the first time on that it found a root; before that the run may not have begun.
+/// The run has begun: here once, or as the etcd said a moment ago.
 bool standby_wait::asks_again(const error& why) {
-  if (!waits_) return false;
   begin_to_wait(fmt::format("{}; this one waits", why.message));
   const auto standing = is_due() ? ask() : std::nullopt;
   return !standing || !standing->told || end_as(*standing->told) != verdict::end;

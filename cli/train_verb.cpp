@@ -73,8 +73,7 @@ verb_end go_on(const runtime::begun_run& found, const spec::JobSpec& asked,
                const display_choice& how) {
   if (found.failed) return say_failed(found, options.json);
   std::optional<stop_signals> signals;
-  std::optional<standby_wait>
-      waiting; // as first process of a container it gets no signal that it does not handle
+  std::optional<standby_wait> waiting; // it handles signals, as the first process of a container has to
   if (!options.kubernetes_job.empty()) waiting.emplace(options.kubernetes_job, signals.emplace());
   const auto resumed = runtime::prepare_resumption(found.folder, {.overrides = found.changes}, hosts, asked,
                                                    {}, waiting ? &*waiting : nullptr);

@@ -373,6 +373,15 @@ result<common::journal_place> journal_of(const trained_with& trained, const run_
   return common::journal_place_of(*wanted, folder.path());
 }
 
+/// As check_journal_is_of(), when an etcd answers, if that is to be waited for.
+result<void> check_own_journal(const common::journal_place& place, std::uint64_t run, root_wait& wait) {
+  for (;;) {
+    auto own = check_journal_is_of(place, run);
+    if (own || own.error().code != error_code::timed_out || !wait.asks_again(own.error())) return own;
+    if (!wait.goes_on()) return fail(error_code::interrupted, "it was asked to end");
+  }
+}
+
 /// R40: this process is the root from here on, and the folder has what the last root has kept. Null
 /// where roots of the run keep nothing elsewhere.
 result<std::shared_ptr<root_home>> become_root(const trained_with& trained, const run_folder& folder,
@@ -398,11 +407,12 @@ result<resumption> prepare_resumption(const std::filesystem::path& directory, co
   if (!trained) return tl::unexpected(trained.error());
   const auto journal = journal_of(*trained, *folder, options);
   if (!journal) return tl::unexpected(journal.error());
-  if (trained->record)
-    if (auto own = check_journal_is_of(*journal, trained->record->run()); !own)
-      return tl::unexpected(own.error());
   root_wait no_wait;
-  auto home = become_root(*trained, *folder, options, hosts, wait != nullptr ? *wait : no_wait);
+  auto& waiting = wait != nullptr ? *wait : no_wait;
+  if (trained->record)
+    if (auto own = check_own_journal(*journal, trained->record->run(), waiting); !own)
+      return tl::unexpected(own.error());
+  auto home = become_root(*trained, *folder, options, hosts, waiting);
   if (!home) return tl::unexpected(home.error());
   if (*home && (*home)->is_restored()) trained = read_trained_with(*folder);
   if (!trained) return tl::unexpected(trained.error());

@@ -142,7 +142,10 @@ class leads(with_a_standby):
         self.assertIn("another root has taken the run over: host job-hosts-", old.said())
         self.wait_until_trains(beyond=step)
         self.assertFalse([one for one in self.api.asked if one.startswith("delete pods")])
+        wait_until(lambda: "no etcd answers" in old.said().partition("follows a later one")[2], "its container waits for the etcd")
         self.hosts.heal(old.host)
+        wait_until(lambda: WAITS in old.said(), "and then for the one that leads")
+        self.assertEqual(old.exit_codes, [FAILED], old.said())
         self.expect_led_by(self.standby, spec, step)
 
     def test_when_both_are_lost_the_next_one(self):
