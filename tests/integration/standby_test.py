@@ -1,5 +1,8 @@
 """Jobs on pods with two control pods: one leads, the other one waits (R43)."""
 
+import os
+import signal
+
 from bench_case import main
 from dlrun_job import output_of, wait_until
 from pods_case import COMPLETED, HOSTS, INTERRUPTED, NAME
@@ -94,6 +97,18 @@ class leads(with_a_standby):
         self.control.delete()
         self.assertEqual(self.control.exit_codes, [INTERRUPTED], self.control.said())
         self.expect_led_by(self.wait_until_leads(lambda one: one is not self.control, "another one"), spec, step)
+
+    def test_or_the_pod_that_takes_its_place_while_it_stands_still_itself(self):
+        """It finds that another one was faster, and waits on."""
+        spec, step = self.train()
+        first = [self.control, self.standby]
+        stopped = self.standby.main_process()
+        os.kill(stopped, signal.SIGSTOP)
+        self.control.delete()
+        leader = self.wait_until_leads(lambda one: one not in first, "a new one")
+        os.kill(stopped, signal.SIGCONT)
+        self.expect_led_by(leader, spec, step)
+        self.assertEqual(self.standby.exit_codes, [COMPLETED], self.standby.said())
 
     def test_when_the_node_of_the_other_one_is_lost_and_nobody_says_so(self):
         spec, step = self.train()
