@@ -247,6 +247,10 @@ class running_job:
         self.is_touched = True
         try:
             yield status
+        except job_over as over:  # what it was held with is as old as its last report: it may have been trained to its end before
+            if self.root.poll() in COMPLETED:
+                raise completed_early(str(over)) from over
+            raise
         finally:
             hold.let_go()
 
