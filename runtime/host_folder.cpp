@@ -1,6 +1,7 @@
 #include "runtime/host_folder.hpp"
 
 #include "base/atomic_file.hpp"
+#include "base/utf8.hpp"
 #include "base/write_all.hpp"
 #include "job/host_mark.hpp"
 #include "job/run_layout.hpp"
@@ -8,14 +9,17 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <chrono>
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <fstream>
 #include <iterator>
+#include <optional>
 #include <sys/file.h>
 #include <system_error>
 #include <thread>
+#include <unistd.h>
 
 namespace dlrun::runtime {
 namespace {
@@ -81,6 +85,27 @@ tl::unexpected<error> cannot_use(const bootstrap::HostBundle& bundle, std::strin
                           what, bundle.folder(), why.message(), name_another));
 }
 
+/// What the agent that has the lock writes into it: for which start of a root it runs, and as which
+/// host.
+struct lock_holder {
+  std::uint64_t root = 0;
+  std::string host{};
+};
+
+std::string lock_text(const lock_holder& one) { return fmt::format("{:016x} {}\n", one.root, one.host); }
+
+/// @returns nothing where the holder has not written it yet, or is of an earlier version.
+std::optional<lock_holder> holder_of(const std::filesystem::path& lock) {
+  const auto text = content_of(lock);
+  lock_holder one;
+  const auto* const end = text.data() + std::min(text.size(), text.find(' '));
+  const auto read = std::from_chars(text.data(), end, one.root, 16);
+  if (read.ec != std::errc{} || read.ptr != end || !text.ends_with('\n')) return std::nullopt;
+  one.host = text.substr(static_cast<std::size_t>(end - text.data()) + 1);
+  one.host.pop_back();
+  return one;
+}
+
 /// Nothing is there but what every agent makes.
 bool is_unused(const std::filesystem::path& folder) {
   constexpr std::array<std::string_view, 3> own{run_mark, agent_lock, run_layout::logs};
@@ -126,11 +151,8 @@ result<void> host_folder::claim(const bootstrap::HostBundle& bundle) {
       return cannot_use(bundle, "write to", {code, std::generic_category()});
     return {};
   }
-  if (const auto there = content_of(mark); there == own) return {};
-  if (const auto known = job::read_host_mark(path_); known && known->run == bundle.record().run()) {
-    static_cast<void>(base::write_file_atomically(mark, own)); // the root has moved: for people
-    return {};
-  }
+  if (content_of(mark) == own) return {};
+  if (const auto known = job::read_host_mark(path_); known && known->run == bundle.record().run()) return {};
   const bool is_used = is_locked(path_ / agent_lock);
   return fail(error_code::bad_usage,
               fmt::format("host {}: there is something in the folder '{}' that is not of this run: {}{}",
@@ -139,20 +161,42 @@ result<void> host_folder::claim(const bootstrap::HostBundle& bundle) {
 }
 
 result<void> host_folder::lock(const bootstrap::HostBundle& bundle) {
-  lock_.reset(::open((path_ / agent_lock).c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666));
+  const auto file = path_ / agent_lock;
+  lock_.reset(::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666));
   if (!lock_) return cannot_use(bundle, "write to", {errno, std::generic_category()});
+  const lock_holder own{bundle.agent_process(), bundle.host()};
   const auto grace = std::chrono::duration<double>(bundle.spec().cluster().orphan_grace_s());
   const auto due = std::chrono::steady_clock::now() +
                    std::chrono::duration_cast<std::chrono::milliseconds>(grace) + folder_patience;
   while (::flock(lock_.get(), LOCK_EX | LOCK_NB) != 0) {
-    if (std::chrono::steady_clock::now() >= due)
-      return fail(error_code::bad_usage,
-                  fmt::format("host {}: another agent of the run uses the folder '{}': each host needs its "
-                              "own, so {}",
-                              bundle.host(), path_.string(), name_another));
+    const auto holder = holder_of(file);
+    const bool is_of_two = holder && holder->root == own.root && holder->host != own.host;
+    if (is_of_two || std::chrono::steady_clock::now() >= due)
+      return refuse_shared(bundle, holder ? holder->host : "");
     std::this_thread::sleep_for(folder_retry);
   }
+  // Both only for people who look: what cannot be written stays as it is.
+  [[maybe_unused]] const int cut = ::ftruncate(lock_.get(), 0);
+  static_cast<void>(base::write_all(lock_.get(), lock_text(own)));
+  const auto mark = job::to_text(mark_of(bundle)); // the root may have moved, and another host been here
+  if (content_of(path_ / run_mark) != mark)
+    static_cast<void>(base::write_file_atomically(path_ / run_mark, mark));
   return {};
+}
+
+/// Two hosts of a list have one folder: on one machine, or on a file system that both see.
+/// @param holder the host whose agent has the lock; "": nobody knows
+tl::unexpected<error> host_folder::refuse_shared(const bootstrap::HostBundle& bundle,
+                                                 const std::string& holder) {
+  is_new_ = false; // it is the other one's, with all that is in it
+  const auto whose = holder.empty() || holder == bundle.host()
+                         ? "another agent of the run"
+                         : fmt::format("host {}", base::printable(holder));
+  return fail(
+      error_code::bad_usage,
+      fmt::format("host {}: {} uses the folder '{}' too, on this machine or on a file system that both "
+                  "see: each host needs its own, so {}, or with --folder of 'dlrun agent'",
+                  bundle.host(), whose, path_.string(), name_another));
 }
 
 void host_folder::discard_unused() const {

@@ -10,8 +10,9 @@
 
 namespace dlrun::runtime {
 
-/// The folder in which a host keeps its part of a run. One agent at a time holds it. It belongs to
-/// one run, however often that is resumed: a file in it names the run.
+/// The folder in which a host keeps its part of a run. One agent at a time holds it: one of another
+/// host of the same start of the run is refused at once. It belongs to one run, however often that
+/// is resumed: a file in it names the run.
 class host_folder {
 public:
   /// Takes the folder, and makes it if there is none. Waits for the agent of an earlier start,
@@ -33,6 +34,7 @@ private:
   result<void> make(const bootstrap::HostBundle& bundle);
   result<void> claim(const bootstrap::HostBundle& bundle);
   result<void> lock(const bootstrap::HostBundle& bundle);
+  tl::unexpected<error> refuse_shared(const bootstrap::HostBundle& bundle, const std::string& holder);
 
   std::filesystem::path path_;
   std::vector<std::filesystem::path> made_; ///< folders that were not there, the outermost first

@@ -332,6 +332,12 @@ class is_refused(on_several_hosts):
         with self.start(self.small_job()) as job:
             self.expect_refused(job, "host gamma", str(self.hosts.folder_of("gamma") / "run"))
 
+    def test_two_hosts_with_one_folder(self):
+        changed = self.rewrite(lambda content: content["hosts"][2].update(folder=content["hosts"][1]["folder"]))
+        with self.start(self.small_job(), hosts=changed) as job:
+            self.expect_refused(job, "host beta", "host gamma", f"uses the folder '{self.hosts.folder_of('beta') / 'run'}' too",
+                                "each host needs its own")
+
     def start_beta_by(self, words):
         """A start command that first does this on beta."""
         script = f'[ "$0" != beta ] || {{ {words}; }}; exec ip netns exec {self.hosts.prefix}$0 "$@"'

@@ -133,6 +133,36 @@ TEST_F(host_folder_test, of_another_run_is_refused_and_stays_as_it_is) {
   EXPECT_THAT(why_refused(), HasSubstr("not of this run")) << "there is more than the beginning of a mark";
 }
 
+/// Both in one start of the run: nobody waits for the other one to end.
+TEST_F(host_folder_test, that_another_host_of_the_run_uses_is_refused_at_once_and_stays_as_it_is) {
+  auto first = bundle();
+  first.set_agent_process(7);
+  const auto holder = host_folder::take(first);
+  ASSERT_TRUE(holder);
+  auto second = first;
+  second.set_host("gamma");
+  second.mutable_spec()->mutable_cluster()->set_orphan_grace_s(3600);
+  const auto refused = host_folder::take(second);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, error_code::bad_usage);
+  EXPECT_EQ(refused.error().message,
+            "host gamma: host beta uses the folder '" + path.string() +
+                "' too, on this machine or on a file system that both see: each host needs its own, so name "
+                "another folder in the list of hosts, or with --folder of 'dlrun agent'");
+  EXPECT_EQ(mark(), own_mark);
+  EXPECT_TRUE(fs::exists(path / "agent.lock"));
+  EXPECT_TRUE(fs::exists(path / "logs"));
+}
+
+TEST_F(host_folder_test, whose_host_has_another_name_since_is_taken) {
+  { ASSERT_TRUE(host_folder::take(bundle())); }
+  auto renamed = bundle();
+  renamed.set_host("gamma");
+  renamed.set_agent_process(8);
+  ASSERT_TRUE(host_folder::take(renamed));
+  EXPECT_THAT(mark(), HasSubstr("gamma"));
+}
+
 TEST_F(host_folder_test, that_another_run_uses_now_is_not_to_be_removed) {
   write("run.id", "0123456789abcdef\n");
   write("agent.lock", "");
