@@ -27,6 +27,7 @@
 #include "runtime/run_fingerprint.hpp"
 #include "runtime/secret_file.hpp"
 #include "runtime/stop_wait.hpp"
+#include "security/clock_check.hpp"
 
 #include <algorithm>
 #include <array>
@@ -226,6 +227,12 @@ result<agent::leave> serve(const bootstrap::HostBundle& bundle, host_part part,
   return ended ? result<agent::leave>{words->left} : tl::unexpected(ended.error());
 }
 
+/// The root has just made them.
+result<void> check_clock_of_host(const bootstrap::HostBundle& bundle) {
+  const auto& made = bundle.credentials();
+  return security::check_clock({made.certificate(), security::secret_text{}, made.authority()});
+}
+
 /// With what of the job is on this host.
 result<agent::leave> serve(const bootstrap::HostBundle& bundle, const base::unique_fd& signals) {
   if (!is_own_number(bundle.address()))
@@ -251,7 +258,9 @@ result<agent::leave> serve(const bootstrap::HostBundle& bundle, const base::uniq
 }
 
 result<agent::leave> serve_in_folder(const bootstrap::HostBundle& bundle, const base::unique_fd& signals) {
-  const auto folder = host_folder::take(bundle);
+  if (const auto right = check_clock_of_host(bundle); !right)
+    return fail(error_code::bad_usage, fmt::format("host {}: {}", bundle.host(), right.error().message));
+  const auto folder = host_folder::take(bundle); // may wait for an earlier agent
   if (!folder) return tl::unexpected(folder.error());
   auto ended = serve(bundle, signals);
   folder->discard_unused();

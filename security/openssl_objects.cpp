@@ -1,5 +1,9 @@
 #include "security/openssl_objects.hpp"
 
+#include "security/certificate_authority.hpp"
+
+#include <chrono>
+#include <ctime>
 #include <fmt/chrono.h>
 #include <openssl/crypto.h>
 #include <openssl/ec.h>
@@ -101,6 +105,15 @@ std::string to_string(const ASN1_TIME* when) {
   std::tm parts{};
   if (ASN1_TIME_to_tm(when, &parts) != 1) return "an unreadable time";
   return fmt::format("{:%Y-%m-%d %H:%M:%S} UTC", parts);
+}
+
+std::string now_text() { return fmt::format("{:%Y-%m-%d %H:%M:%S} UTC", fmt::gmtime(std::time(nullptr))); }
+
+std::string issue_time_of(const X509* certificate) {
+  std::tm parts{};
+  if (ASN1_TIME_to_tm(X509_get0_notBefore(certificate), &parts) != 1) return "an unreadable time";
+  const auto issued = ::timegm(&parts) + std::chrono::seconds{clock_skew}.count();
+  return fmt::format("{:%Y-%m-%d %H:%M:%S} UTC", fmt::gmtime(static_cast<std::time_t>(issued)));
 }
 
 } // namespace dlrun::security::openssl

@@ -48,5 +48,9 @@ result<certificate_name> name_of(X509* from);
 
 /// "2026-11-25 18:00:00 UTC".
 std::string to_string(const ASN1_TIME* when);
+/// The time here, in the same form.
+std::string now_text();
+/// When the certificate was issued, by the clock of who issued it, in the same form.
+std::string issue_time_of(const X509* certificate);
 
 } // namespace dlrun::security::openssl

@@ -2,8 +2,7 @@
 
 #include "security/openssl_objects.hpp"
 
-#include <ctime>
-#include <fmt/chrono.h>
+#include <fmt/format.h>
 #include <openssl/err.h>
 #include <openssl/ssl.h>
 #include <span>
@@ -17,8 +16,6 @@ std::string owner_of(X509* shown) {
   return name ? fmt::format(" (it says: {})", describe(*name)) : "";
 }
 
-std::string now_text() { return fmt::format("{:%Y-%m-%d %H:%M:%S} UTC", fmt::gmtime(std::time(nullptr))); }
-
 struct known_reason {
   int reason;
   error_code code;
@@ -28,8 +25,7 @@ struct known_reason {
 /// Of the errors that an alert of the other end makes.
 constexpr known_reason refused_by_peer[] = {
     {SSL_R_TLSV13_ALERT_CERTIFICATE_REQUIRED, error_code::fenced, "wants a certificate"},
-    {SSL_R_SSLV3_ALERT_CERTIFICATE_EXPIRED, error_code::fenced,
-     "says that our certificate has expired: renew it, or compare the clocks of the hosts"},
+    {SSL_R_SSLV3_ALERT_CERTIFICATE_EXPIRED, error_code::fenced, "says that our certificate has expired"},
     {SSL_R_TLSV1_ALERT_UNKNOWN_CA, error_code::fenced,
      "does not trust the authority of our certificate: another job?"},
     {SSL_R_SSLV3_ALERT_BAD_CERTIFICATE, error_code::fenced, "does not accept our certificate"},
@@ -65,7 +61,18 @@ const known_reason* find_reason(std::span<const known_reason> among, int reason)
   return nullptr;
 }
 
-error describe_reason(unsigned long number) {
+/// What the clocks have to do with it, where the other end does not say whether they have.
+std::string tell_times(int reason, const X509* own) {
+  const bool may_be_time =
+      reason == SSL_R_SSLV3_ALERT_CERTIFICATE_EXPIRED || reason == SSL_R_SSLV3_ALERT_BAD_CERTIFICATE;
+  if (!may_be_time || own == nullptr) return "";
+  return fmt::format(
+      ": it was made when the clock of the root's host said {}, it expires at {}, and here it is "
+      "{}: compare that with the clock of the other end",
+      issue_time_of(own), to_string(X509_get0_notAfter(own)), now_text());
+}
+
+error describe_reason(unsigned long number, const X509* own) {
   const auto reason = ERR_GET_REASON(number);
   const auto* const words = ERR_reason_error_string(number);
   const std::string spoken = words != nullptr ? words : "no reason given";
@@ -73,7 +80,7 @@ error describe_reason(unsigned long number) {
     return {ERR_GET_REASON(number) == ERR_R_MALLOC_FAILURE ? error_code::system : error_code::protocol,
             fmt::format("TLS with the other end failed: {}", spoken)};
   if (const auto* known = find_reason(refused_by_peer, reason))
-    return {known->code, fmt::format("the other end {}", known->text)};
+    return {known->code, fmt::format("the other end {}{}", known->text, tell_times(reason, own))};
   if (const auto* known = find_reason(found_here, reason)) return {known->code, known->text};
   if (reason >= SSL_AD_REASON_OFFSET)
     return {error_code::protocol, fmt::format("the other end has ended the TLS session: {}", spoken)};
@@ -87,11 +94,14 @@ std::string refusal_of(X509* shown, int reason) {
   switch (reason) {
   case X509_V_ERR_CERT_HAS_EXPIRED:
     return fmt::format(
-        "the other end's certificate{} expired at {}, it is {} here: renew it, or set the clocks", of,
-        to_string(X509_get0_notAfter(shown)), now_text());
+        "the other end's certificate{} expired at {}: it was made when the clock of the root's host "
+        "said {}, and here it is {}: renew it, or set the clock that is wrong",
+        of, to_string(X509_get0_notAfter(shown)), issue_time_of(shown), now_text());
   case X509_V_ERR_CERT_NOT_YET_VALID:
-    return fmt::format("the other end's certificate{} is not valid before {}, it is {} here: set the clocks",
-                       of, to_string(X509_get0_notBefore(shown)), now_text());
+    return fmt::format(
+        "the other end's certificate{} is not valid before {}: it was made when the clock of the "
+        "root's host said {}, and here it is {}: set the clock that is wrong",
+        of, to_string(X509_get0_notBefore(shown)), issue_time_of(shown), now_text());
   case X509_V_ERR_DEPTH_ZERO_SELF_SIGNED_CERT:
     return fmt::format("the other end's certificate{} is signed by itself, not by the job's authority", of);
   case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY:
@@ -106,12 +116,16 @@ std::string refusal_of(X509* shown, int reason) {
   }
 }
 
-error session_error(const std::string& refusal) {
+bool is_untimely(int reason) {
+  return reason == X509_V_ERR_CERT_HAS_EXPIRED || reason == X509_V_ERR_CERT_NOT_YET_VALID;
+}
+
+error session_error(const std::string& refusal, const X509* own) {
   const auto first = ERR_get_error();
   ERR_clear_error();
   if (!refusal.empty()) return {error_code::fenced, refusal};
   if (first == 0) return {error_code::protocol, "the TLS session ended without a reason"};
-  return describe_reason(first);
+  return describe_reason(first, own);
 }
 
 } // namespace dlrun::security::openssl

@@ -11,8 +11,11 @@ namespace dlrun::security::openssl {
 /// null.
 std::string refusal_of(X509* shown, int reason);
 
+/// Is the certificate refused by the clock here alone? `reason` as above.
+bool is_untimely(int reason);
+
 /// Takes the errors that OpenSSL has queued for this thread. `refusal` is what was found wrong with
-/// the peer's certificate, if anything was.
-error session_error(const std::string& refusal);
+/// the peer's certificate, if anything was; `own` is what the peer was shown, which may be null.
+error session_error(const std::string& refusal, const X509* own);
 
 } // namespace dlrun::security::openssl

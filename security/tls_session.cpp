@@ -36,6 +36,7 @@ struct tls_session::state {
   std::size_t handshake_bytes = 0; ///< taken before it was done
   std::uint64_t key_bytes = 0;     ///< written under the present key
   std::string refusal;             ///< of the peer's certificate
+  bool is_untimely = false;        ///< which is refused by the clock here
   std::optional<certificate_name> peer;
   std::optional<error> broken;
   bool is_established = false; // stays, also while OpenSSL takes a new key
@@ -99,8 +100,12 @@ int tls_session::state::verify(int is_good, X509_STORE_CTX* chain) {
     self.refusal = std::move(why);
     return 0;
   };
-  if (is_good != 1)
-    return refuse(openssl::refusal_of(X509_STORE_CTX_get0_cert(chain), X509_STORE_CTX_get_error(chain)));
+  if (is_good != 1) {
+    const int reason = X509_STORE_CTX_get_error(chain);
+    self.is_untimely = openssl::is_untimely(reason); // of the authority's certificate perhaps
+    return refuse(openssl::refusal_of(
+        self.is_untimely ? X509_STORE_CTX_get_current_cert(chain) : X509_STORE_CTX_get0_cert(chain), reason));
+  }
   if (X509_STORE_CTX_get_error_depth(chain) != 0) return 1;
   auto name = openssl::name_of(X509_STORE_CTX_get0_cert(chain));
   X509_STORE_CTX_set_error(chain, X509_V_ERR_CERT_REJECTED); // unless it is accepted below
@@ -136,7 +141,7 @@ bool tls_session::state::begin(SSL_CTX* context, side as) {
 
 /// The error that OpenSSL has queued is the session's from now on.
 tl::unexpected<error> tls_session::state::give_up() {
-  if (!broken) broken = openssl::session_error(refusal);
+  if (!broken) broken = openssl::session_error(refusal, SSL_get_certificate(ssl.get()));
   return tl::unexpected(*broken);
 }
 
@@ -229,6 +234,8 @@ result<void> tls_session::feed(std::span<const std::byte> from_wire, std::vector
     if (*got < piece.size() && from_wire.empty()) return {};
   }
 }
+
+bool tls_session::has_untimely_peer() const { return state_->is_untimely; }
 
 bool tls_session::is_established() const { return state_->is_established; }
 

@@ -63,6 +63,10 @@ public:
   /// bytes from the server, or an error.
   bool is_established() const;
 
+  /// Whether the session has failed since the other end's certificate is not valid yet, or not any
+  /// more, by the clock here: else it may be what it should be.
+  bool has_untimely_peer() const;
+
   /// The name in the verified certificate of the other end, which is of the same job. Call it only
   /// once is_established(), and neither at a door, which asks for no certificate, nor in a client
   /// of make_unverified().

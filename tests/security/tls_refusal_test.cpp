@@ -95,12 +95,15 @@ TEST_F(tls_refusal, an_expired_certificate_and_one_of_tomorrow) {
   const auto late = refusal_of(one);
   EXPECT_EQ(late.code, error_code::fenced);
   EXPECT_THAT(late.message,
-              AllOf(HasSubstr(describe(worker_name)), HasSubstr("expired at 2"), HasSubstr("UTC")));
+              AllOf(HasSubstr(describe(worker_name)), HasSubstr("expired at 2"), HasSubstr("UTC"),
+                    HasSubstr("the clock of the root's host said 2"), HasSubstr("here it is 2")));
   one.valid_from = 1h;
   one.valid_to = 2h;
   const auto early = refusal_of(one);
   EXPECT_EQ(early.code, error_code::fenced);
-  EXPECT_THAT(early.message, AllOf(HasSubstr("not valid before"), HasSubstr("set the clocks")));
+  EXPECT_THAT(early.message,
+              AllOf(HasSubstr("not valid before 2"), HasSubstr("the clock of the root's host said 2"),
+                    HasSubstr("here it is 2"), HasSubstr("set the clock that is wrong")));
 }
 
 TEST_F(tls_refusal, a_certificate_of_another_job_by_the_same_authority) {
@@ -139,7 +142,13 @@ TEST_F(tls_refusal, a_client_hears_why_it_was_refused) {
   auto one = named(uri(worker_name));
   one.valid_to = -1s;
   EXPECT_EQ(heard(one).code, error_code::fenced);
-  EXPECT_THAT(heard(one).message, HasSubstr("our certificate has expired"));
+  EXPECT_THAT(heard(one).message,
+              AllOf(HasSubstr("our certificate has expired"),
+                    HasSubstr("the clock of the root's host said 2"), HasSubstr("here it is 2")));
+  one.valid_from = 1h; // the other end only says that it is bad
+  one.valid_to = 2h;
+  EXPECT_THAT(heard(one).message, AllOf(HasSubstr("does not accept our certificate"),
+                                        HasSubstr("compare that with the clock of the other end")));
   const auto other_job = heard(named(uri({"j2", "worker", 3, "b"})));
   EXPECT_EQ(other_job.code, error_code::fenced);
 }

@@ -152,11 +152,13 @@ private:
   std::vector<std::byte> piece_ = std::vector<std::byte>(piece_bytes);
 };
 
-/// With a token who is at the other end is whom that names; else this is fenced.
+/// With a token who is at the other end is whom that names; else this is fenced. By a clock that is
+/// wrong nobody is.
 result<void> shake_hands(told_root& root, const security::tls_session& session) {
   std::vector<std::byte> nothing;
   while (!session.is_established()) {
     auto heard = root.hear(nothing);
+    if (!heard && session.has_untimely_peer()) return heard;
     if (!heard && heard.error().code == error_code::fenced)
       return fail(
           error_code::fenced,

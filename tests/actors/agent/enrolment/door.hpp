@@ -67,7 +67,7 @@ protected:
   }
 
   void begin(enrolment_options options) {
-    const auto own = authority.issue({"j1", "agent", 0, "alpha"}).value();
+    const auto own = authority.issue({"j1", "agent", 0, "alpha"}, root_validity).value();
     options.door = security::tls_context::make_door(own).value();
     options.pin = security::pin_of(own.authority_pem).value();
     options.version = "1.2.3";
@@ -113,6 +113,7 @@ protected:
   }
 
   security::certificate_authority authority = security::certificate_authority::make("j1").value();
+  security::validity root_validity{};
   test::told asked, ended, refused;
   std::string refusal, bundle;
   error_code refusal_code = error_code::bad_usage;

@@ -72,6 +72,17 @@ TEST_F(enrolment_server_test, a_host_talks_to_the_root_of_its_token_alone_and_ke
   EXPECT_TRUE(enrol(wrong)); // nobody has used it
 }
 
+TEST_F(enrolment_server_test, a_host_whose_clock_is_behind_hears_so_and_not_that_it_is_another_root) {
+  root_validity.from = std::chrono::system_clock::now() + 2h;
+  begin({});
+  const auto how = enrol(wish("beta"));
+  EXPECT_THAT(problem(how),
+              testing::AllOf(HasSubstr("is not valid before 2"),
+                             HasSubstr("the clock of the root's host said 2"), HasSubstr("here it is 2"),
+                             testing::Not(HasSubstr("not the root"))));
+  EXPECT_EQ(how.error().code, error_code::bad_usage);
+}
+
 TEST_F(enrolment_server_test, no_other_role_of_the_job_can_be_the_door) {
   const auto worker = authority.issue({"j1", "worker", 0, "alpha"}).value();
   server.reset();
