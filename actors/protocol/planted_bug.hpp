@@ -42,18 +42,17 @@ enum class planted_bug : std::uint8_t {
   deaf_leader,      ///< R29: a root that was stopped takes its own silence for that of its hosts
   follow_any,       ///< R39: a host looks for the root where any beat of it came from, not the newest
   follow_quietly,   ///< R39: a host does not answer an earlier root than the one that it follows
-  misread_answer, ///< R39: a root that was never answered takes an answer to another one for that to a later
-                  ///< one
-  silent_first,   ///< R30: a PS shard begins elsewhere at once when the host of its store is away
-  forged_id,      ///< R24: a host carries out orders for an earlier start of its agent
-  trust_older,    ///< R41: a start that the journal does not know is refused, and nothing concluded from it
-  trust_old,      ///< R24: what a store holds is not compared with what it had acknowledged
-  stale_memory,   ///< R36: a PS shard begins with what memory has of a timeline that was left
-  never_retained, ///< R36: a PS shard begins with what its store leads to, whatever memory has
-  pass_named,     ///< R36: a PS shard begins in memory beyond a version that has no snapshot yet
-  leave_unsaved,  ///< R37: a PS shard without a log that is asked to leave ends at once
-  leave_alone,    ///< R37: one ends before all others have its version
-  leave_last,     ///< R37: so does one that has the last version
+  misread_answer,   ///< R39: a root that was never answered believes that it was followed
+  silent_first,     ///< R30: a PS shard begins elsewhere at once when the host of its store is away
+  forged_id,        ///< R24: a host carries out orders for an earlier start of its agent
+  trust_older,      ///< R41: a start that the journal does not know is refused, and nothing concluded from it
+  trust_old,        ///< R24: what a store holds is not compared with what it had acknowledged
+  stale_memory,     ///< R36: a PS shard begins with what memory has of a timeline that was left
+  never_retained,   ///< R36: a PS shard begins with what its store leads to, whatever memory has
+  pass_named,       ///< R36: a PS shard begins in memory beyond a version that has no snapshot yet
+  leave_unsaved,    ///< R37: a PS shard without a log that is asked to leave ends at once
+  leave_alone,      ///< R37: one ends before all others have its version
+  leave_last,       ///< R37: so does one that has the last version
   // in host_drains, found by its property test
   leave_bare,   ///< R37: a PS shard is asked to leave a host before its copy is whole elsewhere
   drain_early,  ///< R37: a host is called drained before a copy that has a host is whole there
