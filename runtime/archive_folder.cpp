@@ -157,7 +157,7 @@ result<void> check_archives_are_of(const fs::path& folder, const records::RunRec
 
 result<void> remove_unfinished_archives(const fs::path& folder, const records::RunRecord& record) {
   std::vector<fs::path> left;
-  const auto looked = each_in(folder, [&](const fs::path& path) {
+  auto looked = each_in(folder, [&](const fs::path& path) {
     const auto whole =
         path.extension() == part_ending ? archive_at(fs::path{path}.replace_extension()) : std::nullopt;
     if (whole && is_of(record, whole->run)) left.push_back(path);
