@@ -175,7 +175,7 @@ result<void> host_folder::lock(const bootstrap::HostBundle& bundle) {
       return refuse_shared(bundle, holder ? holder->host : "");
     std::this_thread::sleep_for(folder_retry);
   }
-  // Both only for people who look: what cannot be written stays as it is.
+  // Of what cannot be written another host hears later, and people nothing.
   [[maybe_unused]] const int cut = ::ftruncate(lock_.get(), 0);
   static_cast<void>(base::write_all(lock_.get(), lock_text(own)));
   const auto mark = job::to_text(mark_of(bundle)); // the root may have moved, and another host been here

@@ -119,9 +119,11 @@ result<void> carry_out_change(const launcher_choice& chosen, const local_run_opt
   return change.of_files();
 }
 
-/// Why another process is the root now.
-std::optional<std::string> superseded(const local_run_options& options) {
-  return options.home ? options.home->lost() : std::nullopt;
+/// Why another process is the root now: the etcd says so, or a host. @param hosts null on one host
+std::optional<std::string> superseded(const std::shared_ptr<root_home>& home,
+                                      const std::shared_ptr<agent::routed_launcher>& hosts) {
+  auto why = home ? home->lost() : std::nullopt;
+  return why || !hosts ? why : hosts->waiting().superseded();
 }
 
 result<void> stopped() { return fail(error_code::interrupted, "stopped by 'dlrun stop'"); }
@@ -147,7 +149,8 @@ open_run(const launcher_choice& chosen, const protocol::agent_actor& agent, cons
     auto there = chosen.hosts->wait_until_there(observer, [&]() -> result<void> {
       common::post(agent, [launcher = chosen.hosts->launcher()] { launcher->tick(); });
       if (how.before->is_stopped()) return stopped();
-      if (auto why = superseded(options)) return fail(error_code::in_use, *std::move(why));
+      if (auto why = superseded(options.home, chosen.hosts->launcher()))
+        return fail(error_code::in_use, *std::move(why));
       return {};
     });
     if (!there) return tl::unexpected(there.error());
@@ -259,9 +262,7 @@ struct own_hold {
 std::string why_lost(const own_hold& hold, run_observer& observer) {
   auto why = hold.folder.lost();
   if (!why.empty()) return why;
-  auto taken = hold.home ? hold.home->lost() : std::nullopt;
-  if (!taken && hold.hosts) taken = hold.hosts->waiting().superseded();
-  if (taken) observer.superseded(why = *std::move(taken));
+  if (auto taken = superseded(hold.home, hold.hosts)) observer.superseded(why = *std::move(taken));
   return why;
 }
 

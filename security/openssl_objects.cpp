@@ -101,19 +101,24 @@ result<certificate_name> name_of(X509* from) {
                     static_cast<std::size_t>(ASN1_STRING_length(value))});
 }
 
-std::string to_string(const ASN1_TIME* when) {
+namespace {
+
+std::string text_of(std::time_t when) { return fmt::format("{:%Y-%m-%d %H:%M:%S} UTC", fmt::gmtime(when)); }
+
+std::string text_after(const ASN1_TIME* when, std::chrono::seconds later) {
   std::tm parts{};
   if (ASN1_TIME_to_tm(when, &parts) != 1) return "an unreadable time";
-  return fmt::format("{:%Y-%m-%d %H:%M:%S} UTC", parts);
+  return text_of(static_cast<std::time_t>(::timegm(&parts) + later.count()));
 }
 
-std::string now_text() { return fmt::format("{:%Y-%m-%d %H:%M:%S} UTC", fmt::gmtime(std::time(nullptr))); }
+} // namespace
+
+std::string to_string(const ASN1_TIME* when) { return text_after(when, std::chrono::seconds{0}); }
+
+std::string now_text() { return text_of(std::time(nullptr)); }
 
 std::string issue_time_of(const X509* certificate) {
-  std::tm parts{};
-  if (ASN1_TIME_to_tm(X509_get0_notBefore(certificate), &parts) != 1) return "an unreadable time";
-  const auto issued = ::timegm(&parts) + std::chrono::seconds{clock_skew}.count();
-  return fmt::format("{:%Y-%m-%d %H:%M:%S} UTC", fmt::gmtime(static_cast<std::time_t>(issued)));
+  return text_after(X509_get0_notBefore(certificate), clock_skew);
 }
 
 } // namespace dlrun::security::openssl

@@ -5,7 +5,7 @@ import random
 import shutil
 
 import small_data
-from dlrun_job import COMPLETED, all_run, completed_early, expect, job_over, wait_until
+from dlrun_job import all_run, expect, wait_until
 
 VARIABLE = "DLRUN_CUDA_MODULE"
 STAND_IN = "libdlrun_cuda_stand_in.so"
@@ -87,12 +87,8 @@ def told_of(job, kind):
 
 
 def wait_until_told(job, kind, before):
-    try:
+    with job.over_is_too_early():
         job.wait_for(lambda _: told_of(job, kind) > before, f"{kind} ends its worker")
-    except job_over as over:
-        if job.root.poll() in COMPLETED:
-            raise completed_early(str(over)) from over
-        raise
 
 
 def run_with(bench, devices, data, model, workers, kinds, seed, reference, precision="fp32"):

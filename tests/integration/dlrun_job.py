@@ -246,13 +246,20 @@ class running_job:
                 self.begin_again()
         self.is_touched = True
         try:
-            yield status
-        except job_over as over:  # what it was held with is as old as its last report: it may have been trained to its end before
+            with self.over_is_too_early():  # what it was held with is as old as its last report
+                yield status
+        finally:
+            hold.let_go()
+
+    @contextlib.contextmanager
+    def over_is_too_early(self):
+        """Within, an end of the job is told as completed_early if it was trained to its end."""
+        try:
+            yield
+        except job_over as over:
             if self.root.poll() in COMPLETED:
                 raise completed_early(str(over)) from over
             raise
-        finally:
-            hold.let_go()
 
     def hold_from_step(self, step, condition=lambda status: True, patience_s=PATIENCE_S):
         """@returns the status with which the job is held, and the hold."""
