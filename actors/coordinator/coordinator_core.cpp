@@ -195,11 +195,10 @@ coordinator_actions coordinator_core::on_role_exited(const protocol::role_exited
       start_claims::is_believed(starts_, fences_.book(), exited.role, exited.self, claimant::agent) &&
       !starts_.is_over(exited.role, exited.self);
   // Told again, it is news all the same when the connection broke over what was said first.
-  if (exited.role == coordinator_role || (exited.again && !is_news)) {
-    append(out, on_told_again(exited, now));
+  if (exited.role == coordinator_role || !is_news) {
+    append(out, on_older_end(exited, now));
     return out;
   }
-  if (!is_news) return out;
   begin_start(exited.role, exited.self, out);
   // Training does not wait for a keeper.
   const bool costs = !exited.left && exited.role.kind != role_kind::keeper;
@@ -213,14 +212,15 @@ coordinator_actions coordinator_core::on_role_exited(const protocol::role_exited
   return out;
 }
 
-/// Of a start that is long over, and has taken nothing with it.
-coordinator_actions coordinator_core::on_told_again(const protocol::role_exited& exited, time_point now) {
+/// Of a start that is over already: it was told before, or the next one has joined before it was.
+coordinator_actions coordinator_core::on_older_end(const protocol::role_exited& exited, time_point now) {
   coordinator_actions out;
   const bool is_coordinator = exited.role == coordinator_role;
   const bool own = is_coordinator && exited.self.incarnation >= config_.self;
   const bool costs = !exited.left && exited.role.kind != role_kind::keeper;
   if (!own && costs && !ending_.is_over() && !recoveries_.has(exited.role, exited.self.incarnation)) {
     recoveries_.add(exited, now);
+    recoveries_.on_replaced(exited.role, starts_.newest(exited.role));
     if (is_coordinator) recoveries_.on_resumed(coordinator_role, config_.self, now);
   }
   if (!count_crash(exited, out)) return out;

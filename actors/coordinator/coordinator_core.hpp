@@ -68,7 +68,7 @@ private:
   void know(const protocol::role_name& role);
   void man(coordinator_actions& out);
   void restore(const journaled_job& journaled);
-  coordinator_actions on_told_again(const protocol::role_exited& exited, protocol::time_point now);
+  coordinator_actions on_older_end(const protocol::role_exited& exited, protocol::time_point now);
   bool count_crash(const protocol::role_exited& exited, coordinator_actions& out);
   bool begin_start(const protocol::role_name& role, const protocol::fence& self, coordinator_actions& out);
   void end_start(const protocol::role_name& role, std::string_view cause, coordinator_actions& out);

@@ -15,6 +15,11 @@ void recovery_book::add(const protocol::role_exited& exited, time_point now) {
   record.cause = exited.cause;
   record.noticed = now - protocol::duration(exited.age_us);
   record.detected = protocol::duration(exited.detected_us);
+  const auto found = resumed_.find(exited.role);
+  if (found != resumed_.end() && found->second.by > record.lost) {
+    record.replacement = found->second.by;
+    record.resumed = std::max(protocol::duration::zero(), found->second.at - record.noticed);
+  }
   all_.push_back(std::move(record));
 }
 
@@ -36,6 +41,8 @@ void recovery_book::on_redispatched(worker_id lost, incarnation incarnation, pro
 std::vector<recovery_record> recovery_book::on_resumed(const role_name& role, incarnation incarnation,
                                                        time_point now) {
   std::vector<recovery_record> made_good;
+  auto& newest = resumed_.try_emplace(role, resumption{incarnation, now}).first->second;
+  if (incarnation > newest.by) newest = {incarnation, now};
   for (auto& one : all_) {
     if (one.role != role || one.lost >= incarnation || one.resumed) continue;
     one.replacement = incarnation;

@@ -4,6 +4,7 @@
 #include "actors/protocol/start_messages.hpp"
 #include "actors/protocol/time.hpp"
 
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -25,7 +26,8 @@ struct recovery_record {
 /// Pure: counts what losses of roles cost, for the report and the user. Decides nothing.
 class recovery_book {
 public:
-  /// A role was lost: at the time of which the agent tells, else `now`.
+  /// A role was lost: at the time of which the agent tells, else `now`. It may be told after its
+  /// replacement takes part again.
   void add(const protocol::role_exited& exited, protocol::time_point now);
   bool has(const protocol::role_name& role, dlrun::incarnation lost) const;
   /// A start has begun: the replacement of those lost that have none.
@@ -44,7 +46,13 @@ public:
   const std::vector<recovery_record>& all() const { return all_; }
 
 private:
-  std::vector<recovery_record> all_; ///< in the order in which they were told of
+  struct resumption {
+    dlrun::incarnation by;
+    protocol::time_point at;
+  };
+
+  std::vector<recovery_record> all_;                  ///< in the order in which they were told of
+  std::map<protocol::role_name, resumption> resumed_; ///< the newest of each role
 };
 
 } // namespace dlrun::coordinator

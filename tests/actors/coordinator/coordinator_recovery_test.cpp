@@ -144,6 +144,32 @@ TEST_F(coordinator_recovery_test, an_end_that_was_lost_with_the_connection_is_ne
   EXPECT_THAT(core.recoveries().all(), SizeIs(known)) << "which is no news any more";
 }
 
+TEST_F(coordinator_recovery_test, an_end_that_is_told_after_the_next_start_has_joined_is_a_loss_and_a_crash) {
+  perform(core, core.on_agent());
+  const auto role = worker_role({0});
+  const auto crash = [&](const fence& self, protocol::duration age) {
+    protocol::role_exited exited{role, self, "killed by signal 11", 1, true};
+    exited.has_progress = true;
+    exited.progress = {{{4}, {1}}};
+    exited.age_us = static_cast<std::uint64_t>(age / std::chrono::microseconds(1));
+    return exited;
+  };
+  const auto fences = granted.at(role);
+  ASSERT_THAT(fences, SizeIs(testing::Ge(3)));
+  for (const auto& self : {fences[0], fences[1], fences[2]}) ASSERT_TRUE(join(core, role, self));
+  perform(core, core.on_role_exited(crash(fences[0], milliseconds(30)), now));
+  core.recoveries().on_resumed(role, fences[2].incarnation, now + milliseconds(20));
+  const auto late =
+      perform(core, core.on_role_exited(crash(fences[1], milliseconds(30)), now + milliseconds(25)));
+  EXPECT_THAT(only<slot_suspected>(late), SizeIs(1)) << "R18: the second crash in that slot";
+  perform(core, core.on_role_exited(crash(fences[1], milliseconds(30)), now + milliseconds(25)));
+  ASSERT_THAT(core.recoveries().all(), SizeIs(2));
+  for (const auto& one : core.recoveries().all()) EXPECT_EQ(one.replacement, fences[2].incarnation);
+  EXPECT_EQ(core.recoveries().all()[0].resumed, milliseconds(50));
+  EXPECT_EQ(core.recoveries().all()[1].resumed, milliseconds(25));
+  EXPECT_EQ(core.starts().of(role).running, true) << "the newest goes on";
+}
+
 TEST_F(coordinator_recovery_test, the_loss_of_a_shard_is_told_to_the_dispatcher_and_ends_nothing) {
   perform(core, core.on_agent());
   const auto shard = start(core, ps_shard_role({0}));
