@@ -71,6 +71,12 @@ std::vector<std::string> control_arguments(const pods_wish& of) {
     arguments.insert(arguments.end(), {"--set", fmt::format("data.memory_limit={}", of.data_bytes_max)});
   for (const auto& one : of.overrides) arguments.insert(arguments.end(), {"--set", as_argument(one)});
   if (of.settles_device) arguments.insert(arguments.end(), {"--set", "cluster.device=cuda"});
+  if (!of.metrics.secret.empty())
+    arguments.insert(arguments.end(),
+                     {"--set", fmt::format("observability.prometheus_port={}", of.metrics.port), "--set",
+                      fmt::format("observability.prometheus_tls={{address: $(POD_IP), certificate_file: "
+                                  "{0}/tls.crt, key_file: {0}/tls.key, ca_file: {0}/ca.crt}}",
+                                  metrics_folder)});
   if (has_own_prefix(of))
     arguments.insert(arguments.end(), {"--set", fmt::format("cluster.journal.etcd.prefix=dlrun/{}-$({})",
                                                             of.name, job_uid_variable)});
@@ -107,6 +113,10 @@ void add_claims(const pods_wish& of, object& mounts, object& volumes) {
     mounts.push_back(volume_at("journal", journal_folder, true));
     volumes.push_back(secret_volume("journal", of.journal_secret));
   }
+  if (!of.metrics.secret.empty()) {
+    mounts.push_back(volume_at("metrics", metrics_folder, true));
+    volumes.push_back(secret_volume("metrics", of.metrics.secret));
+  }
 }
 
 } // namespace
@@ -126,6 +136,9 @@ object control_job(const pods_wish& of) {
       std::move(mounts));
   if (of.journal) // whose note of the end names the Job
     contained["env"].push_back(field_variable(job_uid_variable, job_uid_field));
+  if (!of.metrics.secret.empty())
+    contained["ports"] = object::array(
+        {{{"name", metrics_port_name}, {"containerPort", of.metrics.port}, {"protocol", "TCP"}}});
   auto pod = pod_template(of, "control", std::move(contained), std::move(volumes), control_grace_s,
                           of.control_gpus, account_name(of));
   pod["metadata"]["annotations"][autoscaler_annotation] = "false"; // the job stands still meanwhile

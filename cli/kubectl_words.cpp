@@ -34,6 +34,8 @@ constexpr std::size_t why_max = 400;
 /// Of what the control pod has told.
 constexpr std::size_t outcome_max = 1100;
 constexpr auto names_only = "--output=name";
+/// Of the Prometheus Operator.
+constexpr auto monitor_kind = "podmonitors.monitoring.coreos.com";
 
 words with_namespace(const pods_target& of, words all) {
   if (!of.name_space.empty()) all.insert(all.begin(), fmt::format("--namespace={}", of.name_space));
@@ -44,13 +46,18 @@ std::string selector(const pods_target& of) {
   return fmt::format("--selector=app.kubernetes.io/name=dlrun,app.kubernetes.io/instance={}", of.job);
 }
 
-/// As kubectl tells them.
+std::string metrics_policy_of(const std::string& job) {
+  return fmt::format("networkpolicy.networking.k8s.io/{}-metrics", job);
+}
+
+/// As kubectl tells them, but of kinds that a server may not have.
 words names_of_objects(const std::string& job) {
   return {"job.batch/" + job,
           "configmap/" + kubernetes::pods_object_of(job),
           "poddisruptionbudget.policy/" + kubernetes::budget_name_of(job),
           "networkpolicy.networking.k8s.io/" + job,
           "networkpolicy.networking.k8s.io/" + job + "-control",
+          metrics_policy_of(job),
           "service/" + job,
           "configmap/" + job + "-files",
           "secret/" + job + "-key",
@@ -147,6 +154,14 @@ words words_for_own_objects(const pods_target& of) {
            "jobs,poddisruptionbudgets,networkpolicies,services,configmaps,secrets,rolebindings,roles,"
            "serviceaccounts",
            selector(of), "--ignore-not-found", names_only, patience});
+}
+
+words words_for_monitor_kind() {
+  return {"api-resources", "--api-group=monitoring.coreos.com", names_only, patience};
+}
+
+words words_for_own_monitors(const pods_target& of) {
+  return with_namespace(of, {"get", monitor_kind, selector(of), "--ignore-not-found", names_only, patience});
 }
 
 words words_for_apply(const pods_target& of, bool is_trial) {
@@ -297,12 +312,19 @@ result<std::string> running_control_pod(const pods_target& of, const submitted_j
 words own_objects(const pods_target& of, const std::string& answer) {
   auto known = names_of_objects(of.job);
   known.push_back(fmt::format("job.batch/{}-hosts", of.job)); // of an earlier dlrun
+  known.push_back(fmt::format("podmonitor.monitoring.coreos.com/{}", of.job));
   words own;
   std::istringstream lines(answer);
   for (std::string line; std::getline(lines, line);)
     if (std::ranges::find(known, line) != known.end()) own.push_back(line);
   return own;
 }
+
+bool serves_metrics(const pods_target& of, const words& own) {
+  return std::ranges::find(own, metrics_policy_of(of.job)) != own.end();
+}
+
+bool knows_monitors(const std::string& kinds) { return kinds.find(monitor_kind) != kinds.npos; }
 
 std::string secret_of(const pods_target& of) { return "secret/" + of.job + "-key"; }
 

@@ -35,6 +35,10 @@ std::vector<std::string> words_for_version();
 std::vector<std::string> words_for_objects(const pods_target& of);
 /// Names of the objects of any kind that a job has, which are marked as its own.
 std::vector<std::string> words_for_own_objects(const pods_target& of);
+/// Which kinds of the Prometheus Operator the server knows.
+std::vector<std::string> words_for_monitor_kind();
+/// As words_for_own_objects(), of a server that knows PodMonitors.
+std::vector<std::string> words_for_own_monitors(const pods_target& of);
 /// Applies what comes on stdin. @param is_trial the server says what would be, and changes nothing
 std::vector<std::string> words_for_apply(const pods_target& of, bool is_trial);
 /// The Job of the control pod as JSON; nothing where it is not there.
@@ -87,6 +91,10 @@ result<std::string> running_control_pod(const pods_target& of, const submitted_j
 
 /// Of the names that kubectl told, those that a job of this name gives its objects.
 std::vector<std::string> own_objects(const pods_target& of, const std::string& answer);
+/// Whether the job serves metrics, so that there may be a PodMonitor too. @param own its objects
+bool serves_metrics(const pods_target& of, const std::vector<std::string>& own);
+/// Whether the server knows PodMonitors. @param kinds answer to words_for_monitor_kind()
+bool knows_monitors(const std::string& kinds);
 
 /// The Secret with a job's key, among them.
 std::string secret_of(const pods_target& of);

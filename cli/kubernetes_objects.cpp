@@ -19,7 +19,6 @@ namespace {
 
 using namespace manifest;
 
-constexpr int join_port = 7700;
 /// Of API servers: that of the Service, and that on which most listen. Where packets are looked at
 /// when a Service has been replaced by what is behind it, the second counts.
 constexpr std::array api_ports{443, 6443};
@@ -28,6 +27,8 @@ constexpr std::array api_ports{443, 6443};
 constexpr int silent_node_s = 10;
 /// Beyond the grace of the job: for what ends behind its workers.
 constexpr int host_grace_s = 15;
+/// Which each namespace has, with its name.
+constexpr auto namespace_label = "kubernetes.io/metadata.name";
 
 // ---- what the pods read
 
@@ -91,6 +92,37 @@ object control_policy(const pods_wish& of) {
            {{"podSelector", {{"matchLabels", labels(of, "control")}}},
             {"policyTypes", object::array({"Egress"})},
             {"egress", object::array({{{"ports", ports}}})}}}};
+}
+
+/// A Prometheus in a namespace of its own, to that port of the control pod alone.
+object metrics_policy(const pods_wish& of) {
+  const object asking{{"namespaceSelector", {{"matchLabels", {{namespace_label, of.metrics.name_space}}}}}};
+  const object port{{"port", of.metrics.port}, {"protocol", "TCP"}};
+  return {{"apiVersion", "networking.k8s.io/v1"},
+          {"kind", "NetworkPolicy"},
+          {"metadata", metadata(of, of.name + "-metrics")},
+          {"spec",
+           {{"podSelector", {{"matchLabels", labels(of, "control")}}},
+            {"policyTypes", object::array({"Ingress"})},
+            {"ingress",
+             object::array({{{"from", object::array({asking})}, {"ports", object::array({port})}}})}}}};
+}
+
+/// For the Prometheus Operator. Prometheus shows the certificate that the control pod has too: both
+/// are of one authority.
+object pod_monitor(const pods_wish& of) {
+  const auto in_secret = [&](const char* key) { return object{{"name", of.metrics.secret}, {"key", key}}; };
+  const object tls{{"serverName", of.name},
+                   {"ca", {{"secret", in_secret("ca.crt")}}},
+                   {"cert", {{"secret", in_secret("tls.crt")}}},
+                   {"keySecret", in_secret("tls.key")}};
+  const object endpoint{{"port", metrics_port_name}, {"scheme", "https"}, {"tlsConfig", tls}};
+  return {{"apiVersion", "monitoring.coreos.com/v1"},
+          {"kind", "PodMonitor"},
+          {"metadata", metadata(of, of.name)},
+          {"spec",
+           {{"selector", {{"matchLabels", labels(of, "control")}}},
+            {"podMetricsEndpoints", object::array({endpoint})}}}};
 }
 
 // ---- what the control pod may ask of the API server
@@ -249,6 +281,8 @@ std::vector<object> kubernetes_objects(const pods_wish& of) {
   if (of.service_account.empty())
     for (const auto& make : {service_account, role, role_binding}) all.push_back(make(of));
   for (const auto& make : {files, pods, service, network_policy, control_policy}) all.push_back(make(of));
+  if (!of.metrics.secret.empty()) all.push_back(metrics_policy(of));
+  if (of.metrics.has_monitor) all.push_back(pod_monitor(of));
   if (of.has_copies) all.push_back(eviction_budget(of));
   all.push_back(control_job(of));
   return all;

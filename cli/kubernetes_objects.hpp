@@ -21,6 +21,14 @@ struct pods_journal {
   std::set<std::uint16_t> ports{}; ///< of its members
 };
 
+/// Metrics of a job on pods, for a Prometheus in the cluster.
+struct pods_metrics {
+  std::string secret{};                 ///< that is there, with certificate, key and authority; "": none
+  std::string name_space{"monitoring"}; ///< that of the Prometheus
+  std::uint16_t port = 9464;            ///< of the control pod
+  bool has_monitor = false;             ///< a PodMonitor tells the Prometheus Operator of them
+};
+
 struct pods_wish {
   std::string name;       ///< of the Job of the control pod; the other objects have names made of it
   std::string name_space; ///< "": that into which they are applied
@@ -48,6 +56,7 @@ struct pods_wish {
   std::optional<pods_journal> journal{}; ///< in an etcd; nothing: in the run folder
   bool has_standby = false;              ///< a second control pod, which waits; needs a journal in an etcd
   std::string journal_secret{};          ///< with what proves the control pod to that; "": nothing does
+  pods_metrics metrics{};
   std::string service_account{}; ///< one that is there, for the control pod; "": one is made, with its rights
   std::uint32_t gpus = 0;        ///< of each pod of a host, for its workers
   std::uint32_t control_gpus = 0; ///< of the control pod; 0 beside `gpus`: no worker is there
@@ -71,12 +80,16 @@ inline bool spares_control(const pods_wish& of) {
 inline constexpr auto hosts_min_annotation = "dlrun/hosts-min";
 inline constexpr auto hosts_max_annotation = "dlrun/hosts-max";
 
+/// Of the control pod: pods of hosts join there.
+inline constexpr int join_port = 7700;
+
 /// Where things are in a pod.
 inline constexpr auto job_folder = "/etc/dlrun";
 inline constexpr auto data_folder = "/data";
 inline constexpr auto model_folder = "/model";
 inline constexpr auto archive_folder = "/archive";
 inline constexpr auto journal_folder = "/run/secrets/dlrun-journal";
+inline constexpr auto metrics_folder = "/run/secrets/dlrun-metrics";
 inline constexpr auto pod_program = "/usr/local/bin/dlrun";
 /// Volume of a pod that has its folder of the run.
 inline constexpr auto run_volume = "run";

@@ -18,6 +18,9 @@ using object = nlohmann::ordered_json;
 inline constexpr auto secret_folder = "/run/secrets/dlrun";
 inline constexpr auto runs_folder = "/var/lib/dlrun";
 
+/// Of the control pod: the port on which its metrics are.
+inline constexpr auto metrics_port_name = "metrics";
+
 /// Whether the cluster autoscaler may empty the node of a pod. By itself it does not for those of
 /// hosts, which have a folder and a controller that it does not know.
 inline constexpr auto autoscaler_annotation = "cluster-autoscaler.kubernetes.io/safe-to-evict";

@@ -65,6 +65,24 @@ result<void> check_paths(const spec::JobSpec& job, const pods_wish& wanted) {
   return {};
 }
 
+/// Where metrics are served follows from options.
+result<void> settle_metrics(const spec::JobSpec& job, pods_metrics& metrics) {
+  const auto& wanted = job.observability();
+  if (wanted.has_prometheus_tls())
+    return fail(
+        error_code::bad_spec,
+        "observability.prometheus_tls: on pods its files are in a Secret: leave this out, and name that "
+        "Secret with --metrics-secret");
+  if (wanted.prometheus_port() == 0) return {};
+  if (wanted.prometheus_port() == join_port && !metrics.secret.empty())
+    return fail(
+        error_code::bad_spec,
+        fmt::format("observability.prometheus_port: hosts join at port {} of the control pod: name another",
+                    join_port));
+  metrics.port = static_cast<std::uint16_t>(wanted.prometheus_port());
+  return {};
+}
+
 /// What a job may not want on pods.
 result<void> check_job(const spec::JobSpec& job, const pods_wish& wanted) {
   const auto refuse = [](std::string why) { return fail(error_code::bad_spec, std::move(why)); };
@@ -102,6 +120,7 @@ result<void> read_pods_job(const std::string& file, pods_wish& wanted) {
                 fmt::format("{}: has {} bytes, and in a ConfigMap of Kubernetes it may have {}", file,
                             text->size(), job_bytes_max));
   if (auto fine = check_job(*job, wanted); !fine) return fine;
+  if (auto fine = settle_metrics(*job, wanted.metrics); !fine) return fine;
   if (auto fine = check_gpus(*job, wanted); !fine) return fine;
   if (wanted.settles_device) job->mutable_cluster()->set_device("cuda");
   if (wanted.gpus > 0) wanted.idle_gpus = tell_idle_gpus(*job, wanted);

@@ -121,25 +121,34 @@ result<void> check_archives(const pods_wish& pods) {
                        "expected a duration from 1s to 30d, as in 10min");
 }
 
-/// All of it, before anything is written.
-result<void> check(pods_options& options) {
-  auto& pods = options.pods;
-  auto fine = check_image(pods.image);
-  if (fine && !pods.name_space.empty() && !is_dns_label(pods.name_space))
-    fine = refuse_option("--namespace", pods.name_space,
-                         "expected small letters, digits and '-', no '-' first or last, at most 63");
+/// Of what is in the cluster, or shall be.
+result<void> check_names(const pods_wish& pods) {
+  for (const auto& [option, name] : {std::pair{"--namespace", &pods.name_space},
+                                     std::pair{"--metrics-namespace", &pods.metrics.name_space}})
+    if (!name->empty() && !is_dns_label(*name))
+      return refuse_option(option, *name,
+                           "expected small letters, digits and '-', no '-' first or last, at most 63");
   const std::array names{std::pair{"--data-claim", &pods.data_claim},
                          std::pair{"--run-claim", &pods.run_claim},
                          std::pair{"--model-claim", &pods.model_claim},
                          std::pair{"--archive-claim", &pods.archive_claim},
                          std::pair{"--secret", &pods.secret},
                          std::pair{"--journal-secret", &pods.journal_secret},
+                         std::pair{"--metrics-secret", &pods.metrics.secret},
                          std::pair{"--service-account", &pods.service_account},
                          std::pair{"--priority-class", &pods.priority_class},
                          std::pair{"--scheduler", &pods.scheduler},
                          std::pair{"--queue", &pods.queue}};
   for (const auto& [option, value] : names)
-    if (fine) fine = check_name_of(option, *value);
+    if (auto fine = check_name_of(option, *value); !fine) return fine;
+  return {};
+}
+
+/// All of it, before anything is written.
+result<void> check(pods_options& options) {
+  auto& pods = options.pods;
+  auto fine = check_image(pods.image);
+  if (fine) fine = check_names(pods);
   for (const auto& [option, claim] :
        {std::pair{"--run-claim", &pods.run_claim}, std::pair{"--model-claim", &pods.model_claim},
         std::pair{"--archive-claim", &pods.archive_claim}})
@@ -224,6 +233,21 @@ void add_claims(CLI::App& command, pods_wish& pods) {
       ->needs(archive);
   command.add_option("--model-claim", pods.model_claim,
                      "PersistentVolumeClaim into which the trained model is written, as NAME.safetensors");
+}
+
+void add_metrics(CLI::App& command, pods_metrics& metrics) {
+  auto* secret = command.add_option(
+      "--metrics-secret", metrics.secret,
+      "Secret that is there already, with tls.crt, tls.key and ca.crt: the control pod serves metrics to "
+      "clients with a certificate of ca.crt");
+  command
+      .add_option("--metrics-namespace", metrics.name_space,
+                  "Namespace of the Prometheus that reaches them (default: monitoring)")
+      ->needs(secret);
+  command
+      .add_flag("--pod-monitor", metrics.has_monitor,
+                "Tell the Prometheus Operator of them with a PodMonitor")
+      ->needs(secret);
 }
 
 void add_gpus(CLI::App& command, pods_options& options) {
@@ -325,6 +349,7 @@ void add_pods_options(CLI::App& command, pods_options& options) {
   command.add_option("--journal-secret", pods.journal_secret,
                      "Secret that is there already, with the files in /run/secrets/dlrun-journal that "
                      "cluster.journal names; the control pod alone has it");
+  add_metrics(command, pods.metrics);
   command.add_flag(
       "--standby", pods.has_standby,
       "Two control pods: the second one waits, and leads at once when the first one is lost; needs a "

@@ -1,6 +1,7 @@
 #include "job/validate.hpp"
 
 #include "base/decimal.hpp"
+#include "base/ipv4_address.hpp"
 #include "base/nearest.hpp"
 #include "base/sha256.hpp"
 #include "base/utf8.hpp"
@@ -317,6 +318,22 @@ void check_archive(const spec::JobSpec& spec, const source_map& sources, problem
                  "a journal in an etcd is not archived: write cluster.journal: folder, or leave this out");
 }
 
+void check_observability(const spec::JobSpec& spec, const source_map& sources, problem_list& problems) {
+  const std::string path = "observability.prometheus_tls";
+  if (!spec.observability().has_prometheus_tls() || problems.reported(path)) return;
+  if (spec.observability().prometheus_port() == 0)
+    problems.add(sources.find(path), path,
+                 "says how prometheus_port is served, and there is none: write observability.prometheus_port "
+                 "too, or leave this out");
+  const auto& address = spec.observability().prometheus_tls().address();
+  if (const auto key = path + ".address";
+      !problems.reported(key) && !base::parse_ipv4_address(address + ":1"))
+    problems.add(sources.find(key), key,
+                 fmt::format("expected the IPv4 address of the root's host on which metrics are served, or "
+                             "0.0.0.0 for all of them, found \"{}\"",
+                             base::printable(address)));
+}
+
 /// Rules between keys. The words of `spec` are those of their keys.
 void check_together(const spec::JobSpec& spec, const source_map& sources, problem_list& problems) {
   check_layers(spec.model(), sources, problems);
@@ -330,6 +347,7 @@ void check_together(const spec::JobSpec& spec, const source_map& sources, proble
   check_journal(spec, sources, problems);
   check_replicas(spec, sources, problems);
   check_archive(spec, sources, problems);
+  check_observability(spec, sources, problems);
   check_worker_bounds(spec, sources, problems);
   check_gpus(spec, sources, problems);
   check_precision(spec, sources, problems);

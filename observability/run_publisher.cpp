@@ -4,7 +4,13 @@ namespace dlrun::observability {
 
 result<std::shared_ptr<metrics_server>> open_port(const spec::ObservabilitySpec& wanted) {
   if (wanted.prometheus_port() == 0) return nullptr;
-  auto started = metrics_server::start(static_cast<std::uint16_t>(wanted.prometheus_port()));
+  metrics_place place{.port = static_cast<std::uint16_t>(wanted.prometheus_port())};
+  if (wanted.has_prometheus_tls()) {
+    const auto& tls = wanted.prometheus_tls();
+    place.address = tls.address();
+    place.files = {tls.certificate_file(), tls.key_file(), tls.ca_file()};
+  }
+  auto started = metrics_server::start(place);
   if (!started) return tl::unexpected(started.error());
   return std::move(*started);
 }

@@ -14,6 +14,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Not;
+using testing::SizeIs;
 
 const pods_target in_context{"", "x"}, in_team{"team-a", "x"};
 
@@ -66,6 +67,11 @@ TEST(kubectl_words, delete_by_name_what_was_told_to_be_of_the_job) {
       << "that may be a job of its own";
   EXPECT_THAT(words_for_delete(in_context, own), AllOf(Contains("job.batch/x"), Contains("secret/x-key")));
   EXPECT_THAT(own_objects(in_context, ""), IsEmpty());
+  EXPECT_FALSE(serves_metrics(in_context, own));
+  const auto served = own_objects(in_context, "networkpolicy.networking.k8s.io/x-metrics\n"
+                                              "podmonitor.monitoring.coreos.com/x\n");
+  EXPECT_THAT(served, SizeIs(2));
+  EXPECT_TRUE(serves_metrics(in_context, served));
 }
 
 std::string version(const std::string& major, const std::string& minor) {

@@ -5,6 +5,8 @@ import os
 
 from bad_input_case import case
 
+METRICS_TLS = "{address: 127.0.0.1, certificate_file: /nowhere/tls.crt, key_file: /nowhere/tls.key, ca_file: /nowhere/ca.crt}"
+
 
 @case("an unknown key", "spec", "job.yaml:2", "learning_rate", "valid are")
 def _(at):
@@ -91,6 +93,17 @@ def _(at):
 @case("a port for metrics beyond the last", "spec", "observability.prometheus_port", "from 0 to 65535", "65536")
 def _(at):
     return at.job(at.spec(), "observability.prometheus_port=65536")
+
+
+@case("metrics for other hosts at no port", "spec", "observability.prometheus_tls", "write observability.prometheus_port")
+def _(at):
+    return at.job(at.spec(), f"observability.prometheus_tls={METRICS_TLS}")
+
+
+@case("metrics at an address that is a name", "spec", "observability.prometheus_tls.address", "expected the IPv4 address", "here.example")
+def _(at):
+    return at.job(at.spec(), f"observability.prometheus_tls={METRICS_TLS}", "observability.prometheus_port=9464",
+                  "observability.prometheus_tls.address=here.example")
 
 
 @case("half precision for a job on processors", "spec", "train.precision: bf16 is a precision of GPUs", "leave this out")

@@ -11,75 +11,12 @@ import subprocess
 import kubernetes_schemas
 import small_data
 import yaml
-from bench_case import bench_case, main
+from bench_case import main
+from manifests_case import BAD_USAGE, COMPLETED, IMAGE, host_pod, host_template, specs_of, writes_manifests
 from played_pod import expanded
 from small_cluster import read_manifests
 
-COMPLETED, BAD_USAGE = 0, 2
-IMAGE = "registry.example.com/dlrun:0.2.0"
 SAFE_TO_EVICT = "cluster-autoscaler.kubernetes.io/safe-to-evict"
-
-
-def specs_of(objects):
-    [(name, job)] = [(name, one) for (kind, name), one in objects.items() if kind == "Job"]
-    control = job["spec"]["template"]["spec"]
-    return {name: control, f"{name}-hosts": made_like(control, host_template(objects)["spec"])}
-
-
-def made_like(control, template):
-    """What the control pod makes of the template: tests/kubernetes/pod_requests_test.cpp."""
-    made = copy.deepcopy(template)
-    made |= {key: control[key] for key in ("imagePullSecrets", "priorityClassName", "schedulerName") if key in control}
-    if "runtimeClassName" in control:
-        made.setdefault("runtimeClassName", control["runtimeClassName"])
-    if "nodeSelector" in control:
-        made["nodeSelector"] = made.get("nodeSelector", {}) | control["nodeSelector"]
-    made["tolerations"] = [*made["tolerations"], *(one for one in control["tolerations"] if one not in made["tolerations"])]
-    [own], [container] = control["containers"], made["containers"]
-    container["image"] = own["image"]
-    for kind in ("requests", "limits"):
-        kept = {name: amount for name, amount in own["resources"][kind].items() if name not in ("cpu", "ephemeral-storage")}
-        container["resources"][kind] = kept | container["resources"][kind]
-    named = {one["name"] for one in container["env"]}
-    container["env"] += [one for one in own["env"] if "value" in one and one["name"] not in named]
-    return made
-
-
-def host_template(objects):
-    """Of the pods of hosts."""
-    [text] = [one["data"]["pod.json"] for one in objects.values() if one["kind"] == "ConfigMap" and "pod.json" in one["data"]]
-    return json.loads(text)
-
-
-def host_pod(objects):
-    """One of them, as the control pod makes it."""
-    [spec] = [spec for name, spec in specs_of(objects).items() if name.endswith("-hosts")]
-    return {"apiVersion": "v1", "kind": "Pod", "metadata": host_template(objects)["metadata"] | {"name": "a-hosts-0-1"}, "spec": spec}
-
-
-class writes_manifests(bench_case):
-    records = 20
-
-    def setUp(self):
-        super().setUp()
-        self.job = small_data.write_spec(self.bench.folder / "job.yaml", self.spec())
-
-    def call(self, *options, image=IMAGE, job=None):
-        """@returns exit code, output, complaints"""
-        done = subprocess.run([self.program, "manifests", str(job or self.job), "--image", image, *options], capture_output=True, text=True)
-        return done.returncode, done.stdout, done.stderr
-
-    def printed(self, *options, **how):
-        code, told, complaint = self.call(*options, **how)
-        self.assertEqual(code, COMPLETED, complaint)
-        return told
-
-    def objects(self, *options, **how):
-        return read_manifests(self.printed(*options, **how))
-
-    def pod_specs(self, *options):
-        """Of the control pod, and of the pods that it makes: those of "x" are "x" and "x-hosts"."""
-        return specs_of(self.objects(*options))
 
 
 class fits_kubernetes(writes_manifests):
@@ -88,7 +25,7 @@ class fits_kubernetes(writes_manifests):
                ("--hosts-min", "1"),
                ("--set", "cluster.device=cuda", "--gpus", "2", "--control-cpus", "0", "--gpu-runtime-class", "nvidia", "--hosts-node-selector", "gpu=h200",
                 "--toleration", "spot=true:NoExecute", "--toleration", "a/b:NoSchedule"),
-               ("--namespace", "team-a", "--priority-class", "low", "--scheduler", "volcano", "--secret", "our.key", "--data-claim", "data", "--run-claim", "runs", "--archive-claim", "archives", "--queue", "team", "--hosts", "3", "--hosts-min", "2",
+               ("--namespace", "team-a", "--priority-class", "low", "--scheduler", "volcano", "--secret", "our.key", "--metrics-secret", "metrics", "--data-claim", "data", "--run-claim", "runs", "--archive-claim", "archives", "--queue", "team", "--hosts", "3", "--hosts-min", "2",
                 "--cpus", "64", "--memory", "512Mi", "--disk", "1Ti", "--node-selector", "kubernetes.io/arch=amd64", "--node-selector", "empty=", "--set", "train.epochs=3"))
 
     def problems(self, text):
@@ -613,7 +550,7 @@ class is_what_kustomize_makes(writes_manifests):
         super().setUp()
         self.folder = self.bench.folder / "k8s"
         shutil.copytree(self.SOURCE, self.folder)
-        self.files = sorted(file for kind in ("components", "overlays") for file in (self.folder / kind).rglob("*.yaml"))
+        self.files = sorted(file for kind in ("components", "overlays") for file in (self.folder / kind).rglob("kustomization.yaml"))
         if not (shutil.which("kustomize") or shutil.which("kubectl")):
             self.skipTest("no kustomize, and no kubectl, which has it too")
 
@@ -654,12 +591,13 @@ class is_what_kustomize_makes(writes_manifests):
             return self.leave_out(why)
 
     def test_and_fits_kubernetes(self):
-        self.assertEqual({file.parent.name for file in self.files}, {"gpu", "spot", "priority", "kueue", "volcano", "archive", "minimal", "gpu-spot"})
+        self.assertEqual({file.parent.name for file in self.files}, {"gpu", "spot", "priority", "kueue", "volcano", "archive", "podmonitor", "minimal", "gpu-spot"})
         for file in self.files:
             with self.subTest(file=file.parent.name):
                 made = self.rendered(self.folder_of(file))
                 self.assertIsNotNone(made)
-                self.assertEqual(self.problems(made), [])
+                known = [one for one in yaml.safe_load_all(made) if one["kind"] != "PodMonitor"]  # which is no part of Kubernetes
+                self.assertEqual(self.problems(yaml.safe_dump_all(known)), [])
                 objects, wanted = read_manifests(made), self.written(file)
                 if file.parent.name == "gpu":  # alone it leaves the memory to the overlay
                     for kind in ("requests", "limits"):
@@ -668,10 +606,10 @@ class is_what_kustomize_makes(writes_manifests):
 
     def test_of_which_each_wrong_field_is_caught(self):
         """By kustomize, by the schemas, or since it is not what dlrun writes."""
-        for file in self.files:
+        for file in (file for one in self.files for file in one.parent.glob("*.yaml")):
             right = file.read_text()
             made = self.rendered(self.folder_of(file))
-            body = right.index("\napiVersion")
+            body = right.index("apiVersion") - 1
             found = [one for one in self.KEY.finditer(right) if one.start() > body]
             self.assertGreaterEqual(len(found), 4, file)
             for one in found:
@@ -696,7 +634,7 @@ class refuses(writes_manifests):
         self.assertIn("namespace: \"7-team\"", self.printed("--namespace", "7-team"))
         for name in ("A", "a.b", "a" * 64, "-a"):
             self.expect_refused("--namespace", name, words=("--namespace", "small letters"))
-        for option in ("--data-claim", "--run-claim", "--model-claim", "--archive-claim", "--secret", "--journal-secret", "--service-account", "--priority-class", "--scheduler", "--queue"):
+        for option in ("--data-claim", "--run-claim", "--model-claim", "--archive-claim", "--secret", "--journal-secret", "--metrics-secret", "--service-account", "--priority-class", "--scheduler", "--queue"):
             for name in ("A", "a/b", "a_b", "."):
                 self.expect_refused(option, name, words=(option, name))
 

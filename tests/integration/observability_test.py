@@ -2,8 +2,10 @@
 
 import contextlib
 import json
+import pathlib
 import re
 import socket
+import ssl
 import subprocess
 import urllib.error
 import urllib.request
@@ -18,15 +20,16 @@ EPOCHS = 12
 LONG = 36  # epochs: the job is held now and then until a worker has come back
 STEPS_PER_EPOCH = 63  # 2003 records in steps of 4 * 8
 LOOPBACK = "127.0.0.1"
+DOCUMENTATION = pathlib.Path(__file__).resolve().parents[2] / "docs"
 SAMPLE = re.compile(r"^(\w+)(?:\{(.*)\})? (\S+)$")
 LISTENING = "0A"
 LOG_KEYS = ["time", "level", "role", "index", "incarnation", "event", "text"]
 
 
-def scrape(port):
-    """name -> {labels: value} of what is served, or None when nobody answers."""
+def scrape(port, secured=None):
+    """name -> {labels: value} of what is served, over TLS with that context, or None when nobody answers."""
     try:
-        with urllib.request.urlopen(f"http://{LOOPBACK}:{port}/metrics", timeout=5) as answer:
+        with urllib.request.urlopen(f"http{'s' if secured else ''}://{LOOPBACK}:{port}/metrics", timeout=5, context=secured) as answer:
             lines = answer.read().decode().splitlines()
     except (OSError, urllib.error.URLError):
         return None
@@ -109,6 +112,22 @@ class metrics(shown_run):
             self.expect_same_training(job.expect_complete(), LONG)
             self.assertIsNone(scrape(port), "it goes with the run")
 
+    def test_for_other_hosts_it_is_served_with_certificates_as_the_documentation_makes_them(self):
+        commands = [line for line in (DOCUMENTATION / "observability.md").read_text().splitlines() if line.startswith("openssl req ")]
+        self.assertEqual(len(commands), 2)
+        for command in commands:
+            subprocess.run(command.replace("10.0.0.1", LOOPBACK), shell=True, cwd=self.bench.folder, check=True, capture_output=True)
+        files = {key: str(self.bench.folder / name) for key, name in (("certificate_file", "tls.crt"), ("key_file", "tls.key"), ("ca_file", "ca.crt"))}
+        port = free_port()
+        asking = ssl.create_default_context(cafile=files["ca_file"])
+        with self.bench.start(self.shown_spec(prometheus_port=port, prometheus_tls={"address": LOOPBACK, **files})) as job:
+            with job.held_from_step(1):
+                self.assertIsNone(scrape(port))
+                self.assertIsNone(scrape(port, asking), "who shows no certificate")
+                asking.load_cert_chain(files["certificate_file"], files["key_file"])
+                self.assertEqual(scrape(port, asking)["dlrun_steps_target"][""], EPOCHS * STEPS_PER_EPOCH)
+            self.expect_same_training(job.expect_complete())
+
     def test_a_port_in_use_is_refused_before_anything_is_made(self):
         file = small_data.write_spec(self.bench.folder / "job.yaml", self.shown_spec())
         with contextlib.closing(socket.socket()) as other:
@@ -123,7 +142,10 @@ class metrics(shown_run):
             for word in ("observability.prometheus_port", f"{LOOPBACK}:{port}", "Address already in use"):
                 self.assertIn(word, answer.stderr)
             self.assertEqual(sorted(self.bench.folder.iterdir()), before, "something was left behind")
+            tls = f"{{address: {LOOPBACK}, certificate_file: /nowhere/tls.crt, key_file: /nowhere/tls.key, ca_file: /nowhere/ca.crt}}"
+            unsafe = set_options("observability.prometheus_port=1", f"observability.prometheus_tls={tls}")
             job = self.killed_run(self.shown_spec(), 10)
+            self.expect_refused(job, unsafe, "observability.prometheus_tls.certificate_file", "/nowhere/tls.crt", "No such file", "name a PEM file")
             self.expect_refused(job, options, f"{LOOPBACK}:{port}", "Address already in use")
             job.resume()
             self.expect_same_training(job.expect_complete(may_redo=True))

@@ -25,10 +25,10 @@ sys.exit(answer["code"])
 """
 KINDS = {"Job": "job.batch", "Service": "service", "ConfigMap": "configmap", "Secret": "secret",
          "PodDisruptionBudget": "poddisruptionbudget.policy", "NetworkPolicy": "networkpolicy.networking.k8s.io", "ServiceAccount": "serviceaccount", "Role": "role.rbac.authorization.k8s.io",
-         "RoleBinding": "rolebinding.rbac.authorization.k8s.io", "Pod": "pod"}
+         "RoleBinding": "rolebinding.rbac.authorization.k8s.io", "Pod": "pod", "PodMonitor": "podmonitor.monitoring.coreos.com"}
 PLURALS = {"jobs": "Job", "services": "Service", "configmaps": "ConfigMap", "secrets": "Secret", "networkpolicies": "NetworkPolicy",
            "poddisruptionbudgets": "PodDisruptionBudget",
-           "serviceaccounts": "ServiceAccount", "roles": "Role", "rolebindings": "RoleBinding"}
+           "podmonitors.monitoring.coreos.com": "PodMonitor", "serviceaccounts": "ServiceAccount", "roles": "Role", "rolebindings": "RoleBinding"}
 FAILED = 1
 
 
@@ -57,6 +57,7 @@ class played_kubectl:
         self.pods = []  # as Kubernetes tells them
         self.refusals = {}  # first word, or "trial" -> what Kubernetes says
         self.context, self.minor = "test", "34"
+        self.monitor_kinds = ""  # of the Prometheus Operator
         self.executed = (0, "", "")  # exit code, output, complaints of a command in a pod
         self.listener = socket.socket(socket.AF_UNIX)
         self.listener.bind(str(self.folder / "test.sock"))
@@ -98,7 +99,7 @@ class played_kubectl:
             return FAILED, "", self.refusals["trial"]
         if said[0] in self.refusals and "--dry-run=server" not in said:
             return FAILED, "", self.refusals[said[0]]
-        return getattr(self, f"on_{said[0]}")(said[1:], given)
+        return getattr(self, f"on_{said[0].replace('-', '_')}")(said[1:], given)
 
     def on_config(self, words, _):
         assert words == ["current-context"]
@@ -107,6 +108,10 @@ class played_kubectl:
     def on_version(self, words, _):
         assert option_of(words, "output") == "json"
         return 0, json.dumps({"clientVersion": {"major": "1", "minor": "20"}, "serverVersion": {"major": "1", "minor": self.minor}}), ""
+
+    def on_api_resources(self, words, _):
+        assert option_of(words, "output") == "name" and option_of(words, "api-group") == "monitoring.coreos.com", words
+        return 0, self.monitor_kinds, ""
 
     def on_get(self, words, _):
         if words[0] == "pods":

@@ -298,6 +298,21 @@ class deletes(with_kubectl):
         self.assertEqual(len(told.splitlines()), len(OBJECTS) - 1)
         self.assertNotIn("persistentvolumeclaim", str(self.kubectl.calls))
 
+    def test_the_monitor_of_its_metrics_where_there_can_be_one(self):
+        for kinds, left in (("podmonitors.monitoring.coreos.com\nprometheuses.monitoring.coreos.com\n", set()), ("", {("PodMonitor", "x")})):
+            with self.subTest(kinds=kinds):
+                self.submitted("--metrics-secret", "metrics", "--pod-monitor")
+                self.assertTrue({("PodMonitor", "x"), ("NetworkPolicy", "x-metrics")} <= self.kubectl.objects.keys())
+                self.kubectl.monitor_kinds = kinds
+                self.assertEqual(self.call("delete", "k8s://x")[0], DONE)
+                self.assertEqual(self.kubectl.objects.keys(), left)
+        self.kubectl.objects.clear()
+        self.submitted()
+        self.kubectl.refusals["api-resources"] = "Error from server (Forbidden): it is forbidden\n"
+        self.assertEqual(self.call("delete", "k8s://x")[0], DONE, "nobody looks where there are no metrics")
+        self.submitted("--metrics-secret", "metrics")
+        self.expect_refused(self.call("delete", "k8s://x"), "(Forbidden)", code=FAILED)
+
     def test_what_is_left_of_one(self):
         self.submitted()
         for one in OBJECTS - {("ConfigMap", "x-files")}:

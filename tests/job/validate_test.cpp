@@ -94,6 +94,22 @@ TEST(validate, other_precisions_than_fp32_are_of_a_job_that_may_use_gpus) {
                 testing::HasSubstr("train.precision: expected one of fp32, tf32, bf16"));
 }
 
+TEST(validate, metrics_for_other_hosts_have_a_port_an_address_and_three_files) {
+  const std::string files = "certificate_file: c, key_file: k, ca_file: a";
+  const auto problems = [](const std::string& tls, const char* port = "9464") {
+    return problems_of(minimal_spec, {"observability={prometheus_port: " + std::string{port} +
+                                      ", prometheus_tls: {" + tls + "}}"});
+  };
+  EXPECT_EQ(problems("address: 0.0.0.0, " + files), "");
+  EXPECT_THAT(problems("address: 10.0.0.1, " + files, "0"),
+              testing::HasSubstr("observability.prometheus_tls: says how prometheus_port is served"));
+  for (const char* address : {"::1", "host", "10.0.0.1:80", "10.0.0"})
+    EXPECT_THAT(problems("address: \"" + std::string{address} + "\", " + files),
+                testing::HasSubstr("observability.prometheus_tls.address: expected the IPv4 address"));
+  EXPECT_THAT(problems("address: 10.0.0.1, certificate_file: c, key_file: k"),
+              testing::HasSubstr("observability.prometheus_tls.ca_file"));
+}
+
 TEST(validate, what_is_shown_to_others_is_a_port_a_truth_and_a_format) {
   EXPECT_EQ(problems_of(minimal_spec, {"observability={prometheus_port: 65535, tensorboard: true, "
                                        "log_format: json}"}),

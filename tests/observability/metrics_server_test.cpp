@@ -1,13 +1,11 @@
 #include "observability/metrics_server.hpp"
 
-#include "base/unique_fd.hpp"
+#include "tests/observability/connect_to.hpp"
 #include "tests/observability/watched_run.hpp"
 
-#include <arpa/inet.h>
 #include <csignal>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <netinet/in.h>
 #include <sys/socket.h>
 
 namespace dlrun::observability {
@@ -16,20 +14,9 @@ namespace {
 using testing::HasSubstr;
 using testing::StartsWith;
 
-/// @returns an invalid descriptor when nobody listens there.
-base::unique_fd connect_to(const char* address, std::uint16_t port) {
-  base::unique_fd fd{::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)};
-  sockaddr_in to{};
-  to.sin_family = AF_INET;
-  to.sin_port = htons(port);
-  ::inet_pton(AF_INET, address, &to.sin_addr);
-  if (::connect(fd.get(), reinterpret_cast<const sockaddr*>(&to), sizeof to) != 0) fd.reset();
-  return fd;
-}
-
 /// The whole answer, up to the end of the connection.
 std::string get(std::uint16_t port, const std::string& path) {
-  const auto fd = connect_to("127.0.0.1", port);
+  const auto fd = test::connect_to("127.0.0.1", port);
   const auto request = "GET " + path + " HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n";
   if (!fd || ::send(fd.get(), request.data(), request.size(), MSG_NOSIGNAL) < 0) return "";
   std::string answer;
@@ -41,7 +28,7 @@ std::string get(std::uint16_t port, const std::string& path) {
 }
 
 TEST(metrics_server, serves_the_run_as_text) {
-  const auto server = metrics_server::start(0).value();
+  const auto server = metrics_server::start({}).value();
   const auto metrics = std::make_shared<run_metrics>(test::watched_run("run"));
   metrics->update(test::at_step(20), test::begin);
   server->serve(metrics);
@@ -54,21 +41,21 @@ TEST(metrics_server, serves_the_run_as_text) {
 }
 
 TEST(metrics_server, serves_nothing_else) {
-  const auto server = metrics_server::start(0).value();
+  const auto server = metrics_server::start({}).value();
   server->serve(std::make_shared<run_metrics>(test::watched_run("run")));
   for (const auto* path : {"/", "/../etc/passwd", "/metric"})
     EXPECT_THAT(get(server->port(), path), StartsWith("HTTP/1.1 404")) << path;
 }
 
 TEST(metrics_server, listens_on_127_0_0_1_alone) {
-  const auto server = metrics_server::start(0).value();
-  EXPECT_TRUE(connect_to("127.0.0.1", server->port()));
-  EXPECT_FALSE(connect_to("127.0.0.2", server->port())) << "which is this host too";
+  const auto server = metrics_server::start({}).value();
+  EXPECT_TRUE(test::connect_to("127.0.0.1", server->port()));
+  EXPECT_FALSE(test::connect_to("127.0.0.2", server->port())) << "which is this host too";
 }
 
 TEST(metrics_server, a_port_in_use_is_refused_naming_it_and_the_way_out) {
-  const auto first = metrics_server::start(0).value();
-  const auto second = metrics_server::start(first->port());
+  const auto first = metrics_server::start({}).value();
+  const auto second = metrics_server::start({.port = first->port()});
   ASSERT_FALSE(second);
   EXPECT_EQ(second.error().code, error_code::bad_usage);
   EXPECT_THAT(second.error().message,
@@ -77,20 +64,20 @@ TEST(metrics_server, a_port_in_use_is_refused_naming_it_and_the_way_out) {
 }
 
 TEST(metrics_server, a_port_is_free_again_when_it_is_closed) {
-  const auto server = metrics_server::start(0).value();
+  const auto server = metrics_server::start({}).value();
   server->serve(std::make_shared<run_metrics>(test::watched_run("run")));
   const auto port = server->port();
   get(port, "/metrics");
   server->close();
   EXPECT_EQ(server->port(), 0);
-  EXPECT_FALSE(connect_to("127.0.0.1", port));
-  EXPECT_TRUE(metrics_server::start(port));
+  EXPECT_FALSE(test::connect_to("127.0.0.1", port));
+  EXPECT_TRUE(metrics_server::start({.port = port}));
 }
 
 TEST(metrics_server, leaves_the_signal_mask_of_the_program_alone) {
   sigset_t before{}, after{};
   pthread_sigmask(SIG_SETMASK, nullptr, &before);
-  const auto server = metrics_server::start(0);
+  const auto server = metrics_server::start({});
   pthread_sigmask(SIG_SETMASK, nullptr, &after);
   for (const int one : {SIGINT, SIGTERM, SIGPIPE})
     EXPECT_EQ(sigismember(&after, one), sigismember(&before, one)) << one;
