@@ -1,5 +1,6 @@
 """What the acceptance scripts of jobs on played pods share (tests/integration/pod_jobs.py, pod_faults.py)."""
 
+import collections
 import contextlib
 import os
 import time
@@ -14,6 +15,7 @@ from pod_jobs import NAME, job_on_pods
 
 GRACE_S = 60
 STANDBY, SAID_MAX = "this one waits", 2000  # what it says last
+WORKER_WEIGHT = 100  # of other roles
 CONTROL = "control"  # its host, in the list
 PROCESS_OF = {"worker": "/worker-", "ps_shard": "/ps_shard-", "keeper": "/keeper-", "coordinator": "/coordinator"}
 
@@ -53,11 +55,17 @@ class measured_pods(job_on_pods):
         return self.status().get("step", 0)
 
     def node_to_strike(self):
-        """One with pods of hosts alone. @returns it, and them"""
+        """Of those with pods of hosts alone, the one with most workers, or with most roles: a host without any may be so new that its
+        loss is that of one which never joined. @returns it, and them"""
         control = self.control_pod()
         nodes = sorted({one.node for one in self.pods_of_hosts()} - {control.node})
         dlrun_job.expect(nodes, "no node has pods of hosts alone")
-        return nodes[0], [one for one in self.pods_of_hosts() if one.node == nodes[0]]
+        roles = collections.Counter()
+        for one in self.status()["roles"]:
+            roles[one.get("host")] += WORKER_WEIGHT if one["role"] == "worker" else 1
+        pods = {node: [one for one in self.pods_of_hosts() if one.node == node] for node in nodes}
+        node = max(nodes, key=lambda node: sum(roles[one.host_name] for one in pods[node]))
+        return node, pods[node]
 
     def folder_of_shard(self, index):
         """Of the run, in the pod where that PS shard is."""
