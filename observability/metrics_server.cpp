@@ -50,13 +50,6 @@ result<void> check_free(const metrics_place& place) {
   return {};
 }
 
-/// Each session has the certificate that the files have when it begins.
-int take_newest(SSL* session, int* /*alert*/, void* certificate) {
-  const auto newest = static_cast<watched_certificate*>(certificate)->newest();
-  return SSL_set_SSL_CTX(session, newest.get()) != nullptr ? SSL_CLIENT_HELLO_SUCCESS
-                                                           : SSL_CLIENT_HELLO_ERROR;
-}
-
 } // namespace
 
 struct metrics_server::parts {
@@ -99,11 +92,8 @@ result<std::unique_ptr<metrics_server>> metrics_server::start(const metrics_plac
     auto opened = watched_certificate::open(*place.files, "observability.prometheus_tls");
     if (!opened) return tl::unexpected(opened.error());
     made->certificate = *std::move(opened);
-    made->server = std::make_unique<httplib::SSLServer>([&](SSL_CTX& context) {
-      SSL_CTX_set_verify(&context, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, nullptr);
-      SSL_CTX_set_client_hello_cb(&context, &take_newest, made->certificate.get());
-      return SSL_CTX_set_min_proto_version(&context, TLS1_3_VERSION) == 1;
-    });
+    made->server = std::make_unique<httplib::SSLServer>(
+        [&](SSL_CTX& sessions) { return made->certificate->serve(&sessions); });
   } else
     made->server = std::make_unique<httplib::Server>();
   if (auto free = check_free(place); !free) return tl::unexpected(free.error());

@@ -7,7 +7,6 @@
 #include <fmt/format.h>
 #include <fstream>
 #include <openssl/err.h>
-#include <openssl/pem.h>
 #include <vector>
 
 namespace dlrun::observability {
@@ -34,19 +33,6 @@ result<std::string> read_file(const char* key, const std::string& file) {
     return refuse(key, file, "has more than 64 KiB: name a PEM file");
   text.resize(static_cast<std::size_t>(in.gcount()));
   return text;
-}
-
-/// In their order. None where there is no certificate first.
-std::vector<openssl::certificate> certificates_in(const std::string& pem) {
-  std::vector<openssl::certificate> all;
-  const openssl::bio from(BIO_new_mem_buf(pem.data(), static_cast<int>(pem.size())));
-  while (from) {
-    openssl::certificate next(PEM_read_bio_X509(from.get(), nullptr, nullptr, nullptr));
-    if (!next) break;
-    all.push_back(std::move(next));
-  }
-  ERR_clear_error(); // behind the last one there is none
-  return all;
 }
 
 bool set_rules(SSL_CTX* made) {
@@ -92,9 +78,9 @@ result<void> watched_certificate::read() {
   auto read = read_files();
   if (!read) return tl::unexpected(read.error());
   if (!is_new(*read)) return {};
-  const auto chain = certificates_in(read->certificate);
+  const auto chain = openssl::read_certificates(read->certificate);
   if (chain.empty()) return refuse("certificate_file", files_.certificate, "has no PEM certificate");
-  const auto authorities = certificates_in(read->authority);
+  const auto authorities = openssl::read_certificates(read->authority);
   if (authorities.empty()) return refuse("ca_file", files_.authority, "has no PEM certificate");
   const auto key = openssl::read_key(read->key.reveal());
   if (!key) return refuse("key_file", files_.key, "has no PEM private key without a password");
@@ -117,6 +103,17 @@ result<std::shared_ptr<watched_certificate>> watched_certificate::open(certifica
   if (auto read = made->read(); !read)
     return fail(read.error().code, fmt::format("{}.{}", key_path, read.error().message));
   return made;
+}
+
+bool watched_certificate::serve(SSL_CTX* sessions) {
+  SSL_CTX_set_client_hello_cb(sessions, &take_newest, this);
+  return set_rules(sessions);
+}
+
+int watched_certificate::take_newest(SSL* session, int* /*alert*/, void* self) {
+  const auto newest = static_cast<watched_certificate*>(self)->newest();
+  return SSL_set_SSL_CTX(session, newest.get()) != nullptr ? SSL_CLIENT_HELLO_SUCCESS
+                                                           : SSL_CLIENT_HELLO_ERROR;
 }
 
 std::shared_ptr<SSL_CTX> watched_certificate::newest() {

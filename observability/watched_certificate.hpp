@@ -27,9 +27,10 @@ public:
   static result<std::shared_ptr<watched_certificate>> open(certificate_files files,
                                                            const std::string& key_path);
 
-  /// A server for TLS 1.3 with what the files have now; where that is no whole set, since somebody
-  /// is writing it, with what they had before.
-  std::shared_ptr<SSL_CTX> newest();
+  /// Each session of a server begins by TLS 1.3 with what the files have then; where that is no
+  /// whole set, since somebody is writing it, with what they had before. This outlives `sessions`.
+  /// @returns false where OpenSSL cannot
+  bool serve(SSL_CTX* sessions);
 
 private:
   struct texts {
@@ -40,6 +41,8 @@ private:
   explicit watched_certificate(certificate_files files)
       : files_{std::move(files)} {}
 
+  static int take_newest(SSL* session, int* alert, void* self);
+  std::shared_ptr<SSL_CTX> newest();
   result<void> read();
   result<texts> read_files() const;
   bool is_new(const texts& read) const;

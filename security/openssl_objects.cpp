@@ -68,6 +68,18 @@ result<certificate> read_certificate(const std::string& pem, std::string_view wh
   return read;
 }
 
+std::vector<certificate> read_certificates(const std::string& pem) {
+  std::vector<certificate> all;
+  const auto from = reader_of(pem);
+  while (from) {
+    certificate next(PEM_read_bio_X509(from.get(), nullptr, &no_password, nullptr));
+    if (!next) break;
+    all.push_back(std::move(next));
+  }
+  ERR_clear_error(); // behind the last one there is none
+  return all;
+}
+
 result<std::string> digest_of(X509* certificate) {
   std::string digest(EVP_MAX_MD_SIZE, '\0');
   unsigned size = 0;

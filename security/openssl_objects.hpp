@@ -8,6 +8,7 @@
 #include <openssl/evp.h>
 #include <openssl/x509v3.h>
 #include <string>
+#include <vector>
 
 namespace dlrun::security::openssl {
 
@@ -37,6 +38,8 @@ result<std::string> to_pem(EVP_PKEY* from);
 
 /// The one certificate in `pem`. @returns bad_usage: `what` holds none, or more than one.
 result<certificate> read_certificate(const std::string& pem, std::string_view what);
+/// All certificates in `pem`, in their order; none where none comes first.
+std::vector<certificate> read_certificates(const std::string& pem);
 /// SHA-256 of a certificate, 32 bytes. @returns system.
 result<std::string> digest_of(X509* certificate);
 /// The private key in `pem`, which has no password. @returns bad_usage.
