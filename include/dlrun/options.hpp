@@ -35,7 +35,8 @@ inline result<void> check_options(const option_map& options, std::initializer_li
 
 /// The option `name` as a number: double, float, or a signed or unsigned integer; `fallback` if the
 /// job file does not give the option. @returns bad_spec naming the option and its value, when the
-/// value is not such a number as a whole.
+/// value is not such a number as a whole, or is written as "010", which is eight for some readers
+/// of YAML and ten for others.
 template <class Number>
 result<Number> number_option(const option_map& options, const std::string& name, Number fallback,
                              std::string_view what) {
@@ -44,7 +45,9 @@ result<Number> number_option(const option_map& options, const std::string& name,
   const std::string& text = found->second;
   Number value{};
   const auto [end, why] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (why == std::errc{} && end == text.data() + text.size()) return value;
+  const auto digits = std::string_view{text}.substr(text.starts_with('-') ? 1 : 0);
+  const bool is_padded = digits.size() > 1 && digits[0] == '0' && digits[1] >= '0' && digits[1] <= '9';
+  if (why == std::errc{} && end == text.data() + text.size() && !is_padded) return value;
   return fail(error_code::bad_spec,
               fmt::format("{}: option '{}' is '{}', which is no number that it can be", what, name, text));
 }

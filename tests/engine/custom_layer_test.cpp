@@ -177,8 +177,9 @@ TEST(custom_layer, an_unknown_type_is_refused_with_those_that_there_are) {
 TEST(custom_layer, options_that_it_does_not_know_or_cannot_read_are_refused) {
   EXPECT_THAT(refusal_of("type: 'place_weights' options { key: 'any' value: '1' }"),
               HasSubstr("own: there is no option 'any'; there are any_order"));
-  EXPECT_THAT(refusal_of("type: 'place_weights' options { key: 'any_order' value: '1yes' }"),
-              HasSubstr("own: option 'any_order' is '1yes', which is no number"));
+  for (const std::string wrong : {"1yes", "01", "-00", "+1", ""})
+    EXPECT_THAT(refusal_of("type: 'place_weights' options { key: 'any_order' value: '" + wrong + "' }"),
+                HasSubstr("own: option 'any_order' is '" + wrong + "', which is no number"));
 }
 
 TEST(custom_layer, a_factory_that_throws_or_makes_nothing_is_an_error) {
