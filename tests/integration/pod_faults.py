@@ -39,7 +39,9 @@ KINDS = (*OF_CONTAINERS, *OF_PODS, *OF_NODES, *OF_CONTROL, *OF_API)  # also the 
 AT_ONCE, IMAGE_LATE, IN_ETCD = 0.25, 0.2, 0.3  # shares of faults, of runs, of those with copies
 AWAY_S = (1, 6)
 MOMENT_S = 1.0  # a fault comes at most so long after the job has recovered from the one before
-GONE_WITHIN_S = 30
+# The first process of a container ignores a SIGTERM that comes before it has a handler: then
+# SIGKILL ends it, after the grace of its pod (45 s).
+GONE_WITHIN_S = 60
 QUOTA = refusal(403, 'pods "x" is forbidden: exceeded quota: few, requested: pods=1, used: pods=3, limited: pods=3', "Forbidden")
 
 
