@@ -46,6 +46,11 @@ std::string selector(const pods_target& of) {
   return fmt::format("--selector=app.kubernetes.io/name=dlrun,app.kubernetes.io/instance={}", of.job);
 }
 
+/// Names of the objects of these kinds that are marked as the job's own.
+words words_for_own(const pods_target& of, const char* kinds) {
+  return with_namespace(of, {"get", kinds, selector(of), "--ignore-not-found", names_only, patience});
+}
+
 std::string metrics_policy_of(const std::string& job) {
   return fmt::format("networkpolicy.networking.k8s.io/{}-metrics", job);
 }
@@ -149,20 +154,16 @@ words words_for_objects(const pods_target& of) {
 }
 
 words words_for_own_objects(const pods_target& of) {
-  return with_namespace(
-      of, {"get",
-           "jobs,poddisruptionbudgets,networkpolicies,services,configmaps,secrets,rolebindings,roles,"
-           "serviceaccounts",
-           selector(of), "--ignore-not-found", names_only, patience});
+  return words_for_own(
+      of, "jobs,poddisruptionbudgets,networkpolicies,services,configmaps,secrets,rolebindings,roles,"
+          "serviceaccounts");
 }
 
 words words_for_monitor_kind() {
   return {"api-resources", "--api-group=monitoring.coreos.com", names_only, patience};
 }
 
-words words_for_own_monitors(const pods_target& of) {
-  return with_namespace(of, {"get", monitor_kind, selector(of), "--ignore-not-found", names_only, patience});
-}
+words words_for_own_monitors(const pods_target& of) { return words_for_own(of, monitor_kind); }
 
 words words_for_apply(const pods_target& of, bool is_trial) {
   words all{"apply", "--server-side", "--field-manager=dlrun", patience, "--filename=-"};
