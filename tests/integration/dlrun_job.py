@@ -18,6 +18,7 @@ import tempfile
 import time
 
 from job_hold import job_hold
+from told_events import read_events
 from waiting import PATIENCE_S, POLL_S, completed_early, expect, expectation_failed, job_over, promptly, wait_until
 
 WATCH_S = 0.1
@@ -298,10 +299,7 @@ class running_job:
         return json.loads((self.run_dir / "report.json").read_text())
 
     def events(self, name=None):
-        """Those told so far: none before the run folder is there."""
-        file = self.run_dir / "events.jsonl"
-        every = [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
-        return [event for event in every if name in (None, event["event"])]
+        return read_events(self.run_dir, name)
 
     def troubles(self):
         """The events so far, but for stalls: a busy machine lets a step take longer than a second."""

@@ -8,6 +8,7 @@ import subprocess
 import fake_api
 import small_data
 from etcd_members import own_authority
+from told_events import read_events
 from waiting import expect, wait_until
 
 NAME, HOSTS = "job", 2
@@ -139,10 +140,7 @@ class job_on_pods:
         return [one for one in self.cluster.pods if one.group == NAME and leader in (None, one.name)][-1].volume("run") / NAME
 
     def events(self, kind=None):
-        """All of that kind that there are."""
-        file = self.run_dir / "events.jsonl"
-        found = [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
-        return [one for one in found if kind in (None, one["event"])]
+        return read_events(self.run_dir, kind)
 
     def status(self):
         control = self.control_pod()
