@@ -52,7 +52,11 @@ class archived(on_several_hosts):
     def wait_for_archives(self, job, count):
         """@returns what status says then"""
         self.wait_while_it_runs(job, lambda: len(job.events("archived")) >= count, f"{count} archives are made")
-        return job.wait_for(lambda status: (status.get("archive") or {}).get("step"), "status names one")
+        return self.wait_for_later_archive(job, 0)
+
+    def wait_for_later_archive(self, job, step):
+        """@returns what status says when the newest archive is of a step after that one"""
+        return job.wait_for(lambda status: ((status.get("archive") or {}).get("step") or 0) > step, f"an archive after step {step}")
 
     def noted_step(self):
         return max((int(file.read_text()) for file in self.archives.glob("*.step")), default=0)
@@ -102,8 +106,7 @@ class goes_on(archived):
         job, spec = self.begin()
         reached = 0
         for _ in range(2):
-            archived = job.wait_for(lambda status: status.get("archive", {}).get("step", 0) > reached, "an archive is of a later step")
-            step = archived["archive"]["step"]
+            step = self.wait_for_later_archive(job, reached)["archive"]["step"]
             self.wait_while_it_runs(job, lambda: self.noted_step() > step, "the step is noted")
             reached = self.noted_step()
             self.lose_all(job)
