@@ -196,6 +196,11 @@ class pod:
                 return int(child)
         return None
 
+    def kill(self):
+        """What runs of its container: the first process, which outlives whoever made it, or what lays its root out."""
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(self.main_process() or self.container.pid, signal.SIGKILL)
+
     def kill_container(self, reason="Error", code=137):
         """As when its memory is used up ("OOMKilled"): SIGKILL to the first process ends all. @param reason, code: what is told"""
         self.ended_by = reason, code
@@ -224,7 +229,7 @@ class pod:
                 os.kill(process, signal.SIGTERM)
         self.thread.join(timeout=grace_s)
         if self.thread.is_alive():
-            self.container.kill()
+            self.kill()
             self.thread.join()
 
     def evict(self):

@@ -52,7 +52,7 @@ class cluster:
             with one.lock:
                 one.is_deleted = True
             if one.container and one.container.poll() is None:
-                one.container.kill()
+                one.kill()
         for one in self.pods:
             one.thread.join()
             shutil.rmtree(one.folder, ignore_errors=True)
