@@ -323,9 +323,11 @@ class struck_pods(job_on_pods):
 
     def api_away(self):
         """A container ends meanwhile, and is started again nevertheless."""
+        one = self.victim()  # after a suspension it is the API server that brings one
+        joined, goes_on = self.joined(one), self.goes_on()
         self.api.stop()
         back_at = time.monotonic() + self.source.uniform(*AWAY_S)
-        joined, goes_on = self.killed(), self.goes_on()
+        one.kill_container()
         return lambda: time.monotonic() >= back_at and joined() and goes_on()
 
     def compacted(self):
