@@ -62,7 +62,10 @@ void add_join_options(CLI::App& command, runtime::joining_host& host) {
   auto* cpus =
       command.add_option("--cpus", host.cpus, "Cores for the job (default: those that this process may use)");
   cpus->check(whole_number(1, agent_cpus_max));
-  for (auto* one : {token, key, wait, name, address, folder, cpus}) one->needs(join);
+  auto* preemptible = command.add_flag("--preemptible", host.preemptible,
+                                       "This host may go at short notice, as a spot instance: PS shards and "
+                                       "their copies are on other hosts while there are any");
+  for (auto* one : {token, key, wait, name, address, folder, cpus, preemptible}) one->needs(join);
 }
 
 } // namespace

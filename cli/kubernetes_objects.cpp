@@ -198,6 +198,10 @@ object host_template(const pods_wish& of) {
   if (!of.memory_max.empty()) annotations[kubernetes::memory_max_annotation] = of.memory_max;
   if (of.pending_patience_s > 0)
     annotations[kubernetes::patience_annotation] = fmt::format("{}", of.pending_patience_s);
+  if (!of.preemptible_class.empty()) {
+    annotations[kubernetes::preemptible_annotation] = fmt::format("{}", of.hosts_min - 1);
+    annotations[kubernetes::preemptible_class_annotation] = of.preemptible_class;
+  }
   if (of.has_standby) annotations[kubernetes::standby_annotation] = "true";
   if (of.has_copies) {
     annotations[kubernetes::budget_annotation] = kubernetes::budget_name_of(of.name);

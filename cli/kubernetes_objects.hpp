@@ -64,6 +64,7 @@ struct pods_wish {
   std::string idle_gpus{};        ///< for people: those that no worker uses
   node_choice nodes{};
   std::string priority_class{};         ///< of all pods; "": that which the cluster gives them
+  std::string preemptible_class{};      ///< of those beyond `hosts_min` in place of it; "": they are as all
   std::string scheduler{};              ///< likewise
   std::string queue{};                  ///< of Kueue, which releases the job; "": it begins at once
   std::uint32_t pending_patience_s = 0; ///< until people are told of a pod that does not run; 0: 60

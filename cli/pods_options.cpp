@@ -77,6 +77,16 @@ result<void> check_hosts_max(pods_options& options) {
       fmt::format("the job begins with --hosts {}, so let it be {} or more", pods.hosts, pods.hosts));
 }
 
+/// When the numbers of pods are known.
+result<void> check_preemptible(const pods_wish& pods) {
+  if (pods.preemptible_class.empty() || pods.hosts_min <= pods.hosts_max) return {};
+  return refuse_option(
+      "--preemptible-priority-class", pods.preemptible_class,
+      fmt::format("it is for pods beyond --hosts-min, and the job needs all {}, the control pod included: "
+                  "let --hosts-min be less, or --hosts-max more",
+                  pods.hosts_min));
+}
+
 result<void> check_pods_name(const pods_wish& pods) {
   if (is_service_name(pods.name, pods_name_max)) return {};
   return refuse_option(
@@ -137,6 +147,7 @@ result<void> check_names(const pods_wish& pods) {
                          std::pair{"--metrics-secret", &pods.metrics.secret},
                          std::pair{"--service-account", &pods.service_account},
                          std::pair{"--priority-class", &pods.priority_class},
+                         std::pair{"--preemptible-priority-class", &pods.preemptible_class},
                          std::pair{"--scheduler", &pods.scheduler},
                          std::pair{"--queue", &pods.queue}};
   for (const auto& [option, value] : names)
@@ -168,6 +179,7 @@ result<void> check(pods_options& options) {
   if (fine) fine = settle_gpus(options.gpus, pods);
   if (fine) fine = check_hosts_min(options);
   if (fine) fine = check_hosts_max(options);
+  if (fine) fine = check_preemptible(pods);
   if (fine && !pods.name.empty()) fine = check_pods_name(pods);
   if (fine) fine = read_pods_job(options.file, pods);
   if (fine) fine = check_standby(pods);
@@ -300,6 +312,9 @@ void add_options_of_pods(CLI::App& command, pods_options& options) {
   add_gpus(command, options);
   command.add_option("--priority-class", pods.priority_class,
                      "PriorityClass of all pods (default: that of the cluster)");
+  command.add_option("--preemptible-priority-class", pods.preemptible_class,
+                     "PriorityClass of the pods beyond --hosts-min, which may go at short notice: PS shards "
+                     "and their copies are on others while there are any (default: that of all pods)");
   command.add_option("--scheduler", pods.scheduler,
                      "Scheduler of all pods, as volcano (default: that of the cluster)");
   command.add_option(

@@ -68,6 +68,15 @@ std::string pods_selector(const std::string& job, const char* component) {
                      job, component);
 }
 
+/// If that slot is one of those which may go at short notice.
+void make_preemptible(std::uint32_t slot, json& made) {
+  const auto& annotations = member(member(made, "metadata"), "annotations");
+  const auto from = number_of(text_in(annotations, preemptible_annotation));
+  if (!from || slot < *from) return;
+  made["spec"]["priorityClassName"] = text_in(annotations, preemptible_class_annotation);
+  made["spec"]["containers"][0]["args"].push_back("--preemptible");
+}
+
 api_refusal odd(const std::string& what) {
   return {refusal_kind::wrong, fmt::format("the API server's answer is no {}", what)};
 }
@@ -114,6 +123,7 @@ json pod_object(const json& pod_template, const std::string& job, const create_p
                                               {"blockOwnerDeletion", false}}});
   made["spec"]["hostname"] = host_of(job, what.slot);
   keep_off(what.keep_off, made);
+  make_preemptible(what.slot, made);
   if (what.memory > 0)
     for (const auto* kind : {"requests", "limits"})
       made["spec"]["containers"][0]["resources"][kind]["memory"] = memory_text(what.memory);

@@ -28,6 +28,9 @@ std::optional<std::uint32_t> slot_of(const std::string& job, const std::string& 
 inline constexpr auto leader_annotation = "dlrun/leader";
 inline constexpr auto standby_annotation = "dlrun/standby";
 bool has_standby(const nlohmann::json& pod_template);
+/// Likewise: from which slot on they may go at short notice, and which PriorityClass these have.
+inline constexpr auto preemptible_annotation = "dlrun/preemptible-from";
+inline constexpr auto preemptible_class_annotation = "dlrun/preemptible-priority-class";
 
 /// Of the pods of a job's hosts.
 std::string selector_of(const std::string& job);

@@ -160,6 +160,7 @@ result<std::string> host_bundles::for_listed(const spec::HostSpec& host) const {
   bundle.set_address(from_.plan.number_of(place));
   bundle.set_folder(folder_of(host, bundle.record()));
   bundle.set_cpus(static_cast<std::uint32_t>(host.cpus()));
+  bundle.set_preemptible(host.preemptible());
   return finish(std::move(bundle), static_cast<std::uint32_t>(place));
 }
 
@@ -187,6 +188,7 @@ result<std::string> host_bundles::for_enrolled(const bootstrap::JoinRequest& who
   bundle.set_address(who.address());
   bundle.set_folder(folder_of(host, bundle.record()));
   bundle.set_cpus(who.cpus());
+  bundle.set_preemptible(who.preemptible());
   if (auto known = remember({remembered(as.host, who.address(), bundle.folder())}); !known)
     return tl::unexpected(known.error());
   if (auto kept = keep_enrolled(who, as); !kept) return tl::unexpected(kept.error());

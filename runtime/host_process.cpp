@@ -162,6 +162,7 @@ agent::host_agent_arguments arguments_of(const bootstrap::HostBundle& bundle, ho
           .started_by = bundle.agent_process(),
           .cpus = bundle.cpus() != 0 ? bundle.cpus() : usable_cpus(),
           .gpus = static_cast<std::uint32_t>(part.job->gpus.numbers.size()),
+          .preemptible = bundle.preemptible(),
           .stores = look_at_stores(bundle, *part.job),
           .folder = bundle.folder(),
           .data_at = part.giver ? part.giver->address() : "",
@@ -309,6 +310,7 @@ result<agent::enrolment_wish> wish_of(const joining_host& host, const base::uniq
   if (!host.folder.empty())
     wish.as.set_folder(std::filesystem::absolute(host.folder).lexically_normal().string());
   wish.as.set_cpus(host.cpus);
+  wish.as.set_preemptible(host.preemptible);
   return wish;
 }
 

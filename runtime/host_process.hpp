@@ -27,10 +27,11 @@ struct joining_host {
   /// How long it tries to reach the root. Nothing: as long as it takes with a key, once with a
   /// token.
   std::optional<std::chrono::seconds> wait;
-  std::string name;       ///< "": that of the host
-  std::string address;    ///< number; "": that from which the root is reached
-  std::string folder;     ///< for folders of runs; "": as the root chooses
-  std::uint32_t cpus = 0; ///< 0: those that this process may use
+  std::string name;         ///< "": that of the host
+  std::string address;      ///< number; "": that from which the root is reached
+  std::string folder;       ///< for folders of runs; "": as the root chooses
+  std::uint32_t cpus = 0;   ///< 0: those that this process may use
+  bool preemptible = false; ///< it may go at short notice
 };
 
 struct host_failure {

@@ -20,8 +20,11 @@ std::uint32_t ps_shards_on(const std::string& host, const placement& places) {
 /// Why a PS shard is better there; nothing: it is not.
 std::optional<std::string> why_better(const std::string& there, const std::string& here,
                                       const placement& places, protocol::planted_bug bug) {
-  if (!places.is_open(there) || places.is_spared(there)) return std::nullopt;
-  if (places.is_spared(here)) return fmt::format("{} has no cores for the job", here);
+  const auto is = places.standing_of(here), would_be = places.standing_of(there);
+  if (!places.is_open(there) || would_be > is || would_be == standing::spared) return std::nullopt;
+  if (is == standing::spared) return fmt::format("{} has no cores for the job", here);
+  if (would_be < is && is_planted(bug, protocol::planted_bug::settled)) return std::nullopt;
+  if (would_be < is) return fmt::format("{} may go at short notice", here);
   const std::uint32_t difference = is_planted(bug, protocol::planted_bug::restless) ? 1 : 2;
   const auto many = ps_shards_on(here, places);
   const auto few = ps_shards_on(there, places);
@@ -42,13 +45,13 @@ bool are_well(const std::vector<role_view>& roles) {
 std::optional<crowded_shard> find_crowded(const std::vector<role_view>& roles, const placement& places,
                                           const std::optional<crowded_shard>& moving,
                                           protocol::planted_bug bug) {
-  std::optional<std::tuple<bool, bool>> highest;
+  std::optional<std::tuple<bool, standing>> highest;
   std::optional<crowded_shard> found;
   for (const auto& one : roles) {
     if (one.role.kind != role_kind::ps_shard) continue;
     const auto here = places.host_of(one.role);
     auto why = why_better(host_of_copy({one.role.index}, roles, places, bug), here, places, bug);
-    const std::tuple rank{moving && one.role == moving->role, places.is_spared(here)};
+    const std::tuple rank{moving && one.role == moving->role, places.standing_of(here)};
     if (!why || (highest && rank <= *highest)) continue;
     highest = rank;
     found = crowded_shard{one.role, std::move(*why)};

@@ -105,7 +105,8 @@ void host_agent_state::join() {
                                    .running = std::move(running),
                                    .data_at = arguments_.data_at,
                                    .intake = arguments_.intake,
-                                   .gpus = arguments_.gpus};
+                                   .gpus = arguments_.gpus,
+                                   .preemptible = arguments_.preemptible};
   common::ask_with(
       self_, agent_, join_deadline, here, protocol::host_agent_actor{self_},
       [this, leaving = core_.is_leaving()](const protocol::join_reply& reply) {

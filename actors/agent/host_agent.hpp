@@ -22,6 +22,7 @@ struct host_agent_arguments {
   std::uint64_t started_by = 0; ///< random number of the root's process
   std::uint32_t cpus = 1;       ///< that roles may use here
   std::uint32_t gpus = 0;       ///< that workers use here
+  bool preemptible = false;     ///< this host may go at short notice
   /// What is here of stores that no PS shard of these has open.
   std::function<std::vector<protocol::held_store>(const std::vector<protocol::running_start>& running)>
       stores = [](const auto&) { return std::vector<protocol::held_store>{}; };

@@ -37,8 +37,10 @@ job_event enrolled(const std::string& host, const std::string& address) {
                   {.host = host, .reason = {}});
 }
 
-job_event joined(const std::string& host, std::uint32_t cpus) {
-  return of_agent("host-joined", fmt::format("host {} is there, with {} cores", host, cpus),
+job_event joined(const std::string& host, std::uint32_t cpus, bool preemptible) {
+  return of_agent("host-joined",
+                  fmt::format("host {} is there, with {} cores{}", host, cpus,
+                              preemptible ? "; it may go at short notice" : ""),
                   {.host = host, .reason = {}});
 }
 

@@ -17,7 +17,7 @@ namespace host_events {
 protocol::job_event of_agent(std::string event, std::string text, protocol::event_place place = {});
 
 protocol::job_event enrolled(const std::string& host, const std::string& address);
-protocol::job_event joined(const std::string& host, std::uint32_t cpus);
+protocol::job_event joined(const std::string& host, std::uint32_t cpus, bool preemptible);
 /// Of a host that had not got the job's data.
 protocol::job_event data_fetched(const protocol::host_joined& joined);
 protocol::job_event not_started(const host_not_started& failed);

@@ -78,7 +78,7 @@ hosted_roles::hosted_roles(hosted_roles_config config)
     , admission_{config_.joining, 1 + config_.hosts.size()}
     , starts_{config_.repeat_after}
     , departures_{config_.repeat_after, config_.gathers.has_value()} {
-  placement_.add_host(config_.root, config_.root_cpus, config_.root_gpus);
+  placement_.add_host(config_.root, config_.root_cpus, config_.root_gpus, config_.root_preemptible);
   placement_.set_stores(config_.root, config_.root_stores);
   for (const auto& [host, stage] : config_.drains) {
     placement_.set_closed(host, true);
@@ -200,10 +200,10 @@ hosted_actions hosted_roles::on_joined(const protocol::host_joined& joined, time
   const auto wanted = config_.hosts.at(joined.host);
   const auto cpus = std::max(wanted != 0 ? wanted : joined.cpus, 1U);
   if (config_.gathers || roster_.state_of(joined.host) != host_state::leaving)
-    placement_.add_host(joined.host, cpus, joined.gpus);
+    placement_.add_host(joined.host, cpus, joined.gpus, joined.preemptible);
   if (before != joined.boot) {
     placement_.set_stores(joined.host, joined.stores);
-    out.push_back(host_events::joined(joined.host, cpus));
+    out.push_back(host_events::joined(joined.host, cpus, joined.preemptible));
     if (joined.intake.bytes > 0) out.push_back(host_events::data_fetched(joined));
     out.push_back(watch_beats{joined.host, joined.boot});
     found_.note(joined, starts_);

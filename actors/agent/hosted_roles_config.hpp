@@ -22,6 +22,7 @@ namespace dlrun::agent {
 struct hosted_roles_config {
   std::string root; ///< name of this host
   std::uint32_t root_cpus = 1;
+  bool root_preemptible = false;
   std::string root_beats_at{}; ///< number and UDP port of this host's beats
   /// The others: by name, with the cores they are to be used with; 0: those their agents tell of.
   std::map<std::string, std::uint32_t> hosts{};

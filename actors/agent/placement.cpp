@@ -48,9 +48,12 @@ placement::placement(std::string root, std::uint32_t threads_per_worker, bool co
     , workers_need_gpus_{workers_need_gpus}
     , bug_{bug} {}
 
-void placement::add_host(const std::string& name, std::uint32_t cpus, std::uint32_t gpus) {
+void placement::add_host(const std::string& name, std::uint32_t cpus, std::uint32_t gpus, bool preemptible) {
   DLRUN_CHECK(cpus > 0 || name == root_, "host {} has cores", name);
-  hosts_[name] = {cpus, gpus};
+  hosts_[name] = {cpus, gpus,
+                  cpus == 0     ? standing::spared
+                  : preemptible ? standing::preemptible
+                                : standing::stays};
   gone_.erase(name);
 }
 
@@ -100,7 +103,8 @@ const place& placement::put(const role_name& role, bool elsewhere) {
   const bool is_drained = is_there && !is_open(before->host) && role.kind != role_kind::ps_shard;
   const bool moves = elsewhere || (coordinator_moves_ && role.kind == role_kind::coordinator);
   const bool yields = role.kind == role_kind::keeper && is_in_the_way(role, *this);
-  const bool is_too_much = is_there && role.kind == role_kind::worker && is_spared(before->host);
+  const bool is_too_much =
+      is_there && role.kind == role_kind::worker && standing_of(before->host) == standing::spared;
   if (is_there && !moves && !yields && !is_drained && !is_too_much) return *before;
   auto chosen = choose(role, elsewhere);
   if ((is_drained || is_too_much) && chosen.host == before->host) return *before;
@@ -115,21 +119,26 @@ const place& placement::put(const role_name& role, bool elsewhere) {
 /// Of a role whose host is closed, or away; or of a PS shard that is crowded there.
 std::string placement::why_moved(const place& before) const {
   if (!has_host(before.host)) return fmt::format("; {} {}", before.host, gone_.at(before.host));
-  if (is_spared(before.host)) return fmt::format("; {} has no cores for the job", before.host);
+  const auto there = standing_of(before.host);
+  if (there == standing::spared) return fmt::format("; {} has no cores for the job", before.host);
+  if (is_open(before.host) && there == standing::preemptible)
+    return fmt::format("; {} may go at short notice", before.host);
   if (is_open(before.host)) return fmt::format("; {} has too many", before.host);
   const bool is_drained = closed_.at(before.host).contains(closure::drained);
   return fmt::format("; {} is {}", before.host, is_drained ? "drained" : "avoided");
 }
 
 const role_name* placement::best_copy(ps_shard_id shard, const std::vector<role_name>& whole) const {
-  std::optional<std::tuple<bool, timeline_id, version_id, step_id, bool>> highest;
+  std::optional<std::tuple<bool, timeline_id, version_id, step_id, bool, bool>> highest;
   const role_name* best = nullptr;
   for (const auto& keeper : whole) {
     const auto host = host_of(keeper);
     if (!has_host(host)) continue;
     const auto* held = stores_.find(host, shard);
     const auto store = held == nullptr ? protocol::held_store{.shard = shard} : *held;
-    const std::tuple rank{is_open(host), store.timeline, store.floor, store.end, host != root_};
+    const std::tuple rank{
+        is_open(host), store.timeline, store.floor, store.end, standing_of(host) == standing::stays,
+        host != root_};
     if (highest && rank <= *highest) continue;
     highest = rank;
     best = &keeper;
@@ -182,13 +191,14 @@ place placement::choose(const role_name& role, bool elsewhere) const {
 place placement::choose_for_coordinator(const role_name& role) const {
   if (!coordinator_moves_) return {root_, "its journal and the run folder are there"};
   const auto* before = find(role);
-  std::optional<std::tuple<bool, std::uint32_t, bool, std::uint32_t>> best;
+  std::optional<std::tuple<bool, bool, std::uint32_t, bool, std::uint32_t>> best;
   place chosen;
   for (const auto& [host, has] : hosts_) {
     if (!is_open(host)) continue;
     const auto there = load_of(host, role);
     const bool ended_there = before != nullptr && before->host == host;
-    const std::tuple cost{ended_there, there.ps_shards, host == root_, there.threads};
+    const std::tuple cost{ended_there, has.is == standing::preemptible, there.ps_shards, host == root_,
+                          there.threads};
     if (best && cost >= *best) continue;
     best = cost;
     chosen = {host, there.ps_shards == 0
@@ -201,20 +211,21 @@ place placement::choose_for_coordinator(const role_name& role) const {
 
 place placement::choose_for_shard(const role_name& role) const {
   if (const auto* holder = find_store({role.index})) return {*holder, "its store is there"};
-  std::optional<std::tuple<bool, std::uint32_t, bool, bool, std::uint32_t>> best;
+  std::optional<std::tuple<standing, std::uint32_t, bool, bool, std::uint32_t>> best;
   place chosen;
   for (const auto& [host, has] : hosts_) {
     if (!is_open(host)) continue;
     const auto there = load_of(host, role);
-    const std::tuple cost{is_spared(host), there.ps_shards, there.coordinator, host != root_, there.threads};
+    const std::tuple cost{has.is, there.ps_shards, there.coordinator, host != root_, there.threads};
     if (best && cost >= *best) continue;
     best = cost;
     const auto others = there.ps_shards == 0
                             ? std::string{"no PS shard is there"}
                             : fmt::format("{} PS shards are there, nowhere fewer", there.ps_shards);
-    chosen = {host, is_spared(host) ? no_other_host
-                    : host == root_ ? others + ", and the job ends with that host anyway"
-                                    : others};
+    chosen = {host, has.is == standing::spared        ? no_other_host
+                    : has.is == standing::preemptible ? others + "; no host that stays is open"
+                    : host == root_                   ? others + ", and the job ends with that host anyway"
+                                                      : others};
   }
   return chosen;
 }
@@ -250,15 +261,14 @@ place placement::choose_for_keeper(const role_name& role, bool elsewhere) const 
   const auto shard = protocol::shard_of(role);
   const auto before = elsewhere ? host_of(role) : std::string{};
   const bool may_stay = !has_open_host_for_copy(role); // though that is closed
-  std::optional<std::tuple<bool, bool, bool, std::uint32_t, bool>> best;
+  std::optional<std::tuple<bool, standing, bool, std::uint32_t, bool>> best;
   place chosen;
   for (const auto& [host, has] : hosts_) {
     const bool stays = may_stay && host == host_of(role);
     if (!is_free_for(host, role) || (!is_open(host) && !stays)) continue;
     const auto there = load_of(host, role);
     const bool has_none = stores_.find(host, shard) == nullptr;
-    const std::tuple cost{host == before, is_spared(host), has_none, there.ps_shards + there.keepers,
-                          host == root_};
+    const std::tuple cost{host == before, has.is, has_none, there.ps_shards + there.keepers, host == root_};
     if (best && cost >= *best) continue;
     best = cost;
     chosen = {host, has_none ? fmt::format("a copy of ps_shard {} belongs on another host than {}", shard,
@@ -276,11 +286,11 @@ place placement::choose_for_worker(const role_name& role) const {
     if (!is_open(host) || !has.takes_workers(workers_need_gpus_)) continue;
     const auto there = load_of(host, role);
     const worker_share share =
-        workers_need_gpus_ ? worker_share{there.workers + 1U, is_spared(host) ? 0 : has.gpus, there.threads}
+        workers_need_gpus_ ? worker_share{there.workers + 1U, has.cpus == 0 ? 0 : has.gpus, there.threads}
                            : worker_share{there.threads + threads_of(role, threads_per_worker_), has.cpus, 0};
     if (best && !is_less(share, *best)) continue;
     best = share;
-    chosen = {host, is_spared(host)      ? no_other_host
+    chosen = {host, has.cpus == 0        ? no_other_host
                     : workers_need_gpus_ ? fmt::format("{} workers on {} GPUs with it, nowhere fewer a GPU",
                                                        share.sharers, share.of)
                                          : fmt::format("{} threads on {} cores with it, nowhere fewer a core",

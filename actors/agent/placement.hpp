@@ -26,6 +26,13 @@ enum class closure : std::uint8_t {
   avoided  ///< starts end there before they are up
 };
 
+/// How good a host is for PS shards and copies, the best first.
+enum class standing : std::uint8_t {
+  stays,
+  preemptible, ///< it may go at short notice
+  spared       ///< it has no cores for the job
+};
+
 /// Pure: the coordinator stays with the root, or, where its journal is elsewhere, goes where the
 /// fewest PS shards are, of equals not to the root's host; PS shards keep off its host where others
 /// have as few. When it has ended there it goes elsewhere, since its journal may be out of reach of
@@ -34,17 +41,18 @@ enum class closure : std::uint8_t {
 /// complete. One that has none goes to the host that has the fewest, for its disk and its link are
 /// what it needs; of equals to the root's, whose loss ends the job anyway. Only if no other host is
 /// open for it does a PS shard, keeper or worker go to the root's when that is spared, having no
-/// cores for the job; a worker that starts again leaves it then. A keeper goes to another host than
-/// its PS shard and the other copies, and, if it was given up there, than before: one that has a
-/// store of that PS shard, else the one with the fewest stores. A worker goes where the fewest
-/// threads of roles share a core; one that needs a GPU where the fewest workers share one, and
-/// nowhere else than where there is one: it may have to wait for a host. A host that is closed
-/// takes only what has its store there and has it nowhere else (R37): a PS shard without a whole
-/// copy on a host that is open, a keeper for which there is no such host, unless copies may wait
-/// for one. Another role that starts again goes where it was, if that host is there: a PS shard's
-/// store is there, unless it is a PS shard that is crowded and has a whole copy elsewhere (R44). Of
-/// hosts that are as good the first by name is taken, so that the same hosts get the same roles,
-/// whichever was there first.
+/// cores for the job; a worker that starts again leaves it then. PS shards, keepers and a
+/// coordinator that moves go to a preemptible host only if no other is open for them. A keeper goes
+/// to another host than its PS shard and the other copies, and, if it was given up there, than
+/// before: one that has a store of that PS shard, else the one with the fewest stores. A worker
+/// goes where the fewest threads of roles share a core; one that needs a GPU where the fewest
+/// workers share one, and nowhere else than where there is one: it may have to wait for a host. A
+/// host that is closed takes only what has its store there and has it nowhere else (R37): a PS
+/// shard without a whole copy on a host that is open, a keeper for which there is no such host,
+/// unless copies may wait for one. Another role that starts again goes where it was, if that host
+/// is there: a PS shard's store is there, unless it is a PS shard that is crowded and has a whole
+/// copy elsewhere (R44). Of hosts that are as good the first by name is taken, so that the same
+/// hosts get the same roles, whichever was there first.
 class placement {
 public:
   /// @param threads_per_worker threads that a worker keeps busy; a PS shard keeps one busy.
@@ -58,15 +66,18 @@ public:
 
   /// A host is there (again). Roles may be placed on it from now on.
   /// @param cpus at least 1; of the root's host 0 too  @param gpus that workers use there
-  void add_host(const std::string& name, std::uint32_t cpus, std::uint32_t gpus = 0);
+  /// @param preemptible it may go at short notice
+  void add_host(const std::string& name, std::uint32_t cpus, std::uint32_t gpus = 0,
+                bool preemptible = false);
   /// It is not any more, since it `is lost` or for what reason else. Roles that were there stay its
   /// roles until they are placed anew.
   void remove_host(const std::string& name, const std::string& why = "is lost");
   bool has_host(const std::string& name) const { return hosts_.contains(name); }
   /// Roles that start are to be elsewhere, for one reason or more. It may be there or not.
   void set_closed(const std::string& name, bool is_closed, closure why = closure::drained);
-  /// It has no cores for the job.
-  bool is_spared(const std::string& name) const { return has_host(name) && hosts_.at(name).cpus == 0; }
+  standing standing_of(const std::string& name) const {
+    return has_host(name) ? hosts_.at(name).is : standing::stays;
+  }
   /// There, and not closed.
   bool is_open(const std::string& name) const { return has_host(name) && !closed_.contains(name); }
   /// That keeper may be there: neither its PS shard nor another copy of the store is.
@@ -119,6 +130,7 @@ private:
   struct capacity {
     std::uint32_t cpus = 1;
     std::uint32_t gpus = 0;
+    standing is = standing::stays;
     bool takes_workers(bool that_need_gpus) const { return !that_need_gpus || gpus > 0; }
   };
   struct load {

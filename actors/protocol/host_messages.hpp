@@ -69,11 +69,13 @@ struct host_joined {
   std::vector<running_start> running{}; ///< what it runs, ordered by that root or one that came back
   std::string data_at{};                ///< its tensor server, which gives the job's data to others; or empty
   data_intake intake{};
-  std::uint32_t gpus = 0; ///< that its workers use; 0: they compute on its cores
+  std::uint32_t gpus = 0;   ///< that its workers use; 0: they compute on its cores
+  bool preemptible = false; ///< it may go at short notice
 
   template <class Inspector>
   friend auto inspect(Inspector& f, host_joined& x) {
-    return f(x.host, x.boot, x.pid, x.cpus, x.stores, x.root, x.running, x.data_at, x.intake, x.gpus);
+    return f(x.host, x.boot, x.pid, x.cpus, x.stores, x.root, x.running, x.data_at, x.intake, x.gpus,
+             x.preemptible);
   }
 };
 

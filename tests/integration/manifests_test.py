@@ -25,7 +25,7 @@ class fits_kubernetes(writes_manifests):
                ("--hosts-min", "1"),
                ("--set", "cluster.device=cuda", "--gpus", "2", "--control-cpus", "0", "--gpu-runtime-class", "nvidia", "--hosts-node-selector", "gpu=h200",
                 "--toleration", "spot=true:NoExecute", "--toleration", "a/b:NoSchedule"),
-               ("--namespace", "team-a", "--priority-class", "low", "--scheduler", "volcano", "--secret", "our.key", "--metrics-secret", "metrics", "--data-claim", "data", "--run-claim", "runs", "--archive-claim", "archives", "--queue", "team", "--hosts", "3", "--hosts-min", "2",
+               ("--namespace", "team-a", "--priority-class", "low", "--preemptible-priority-class", "lower", "--scheduler", "volcano", "--secret", "our.key", "--metrics-secret", "metrics", "--data-claim", "data", "--run-claim", "runs", "--archive-claim", "archives", "--queue", "team", "--hosts", "3", "--hosts-min", "2",
                 "--cpus", "64", "--memory", "512Mi", "--disk", "1Ti", "--node-selector", "kubernetes.io/arch=amd64", "--node-selector", "empty=", "--set", "train.epochs=3"))
 
     def problems(self, text):
@@ -478,6 +478,20 @@ class says_what_the_pods_do(writes_manifests):
         for spec in self.pod_specs("--name", "x").values():
             self.assertNotIn("priorityClassName", spec)
 
+    def test_pods_beyond_those_that_the_job_needs_may_have_another_priority(self):
+        wish = ("--name", "x", "--priority-class", "high", "--preemptible-priority-class", "low")
+        for hosts, least, begin in (("3", "2", "1"), ("3", "1", "0"), ("4", "4", "3")):
+            objects = self.objects(*wish, "--hosts", hosts, "--hosts-min", least)
+            self.assertEqual(host_template(objects)["metadata"]["annotations"] | {"dlrun/preemptible-from": begin, "dlrun/preemptible-priority-class": "low"},
+                             host_template(objects)["metadata"]["annotations"])
+            self.assertEqual({spec["priorityClassName"] for spec in specs_of(objects).values()}, {"high"})
+        self.objects(*wish, "--hosts-max", "2")  # those that come later
+        for none in ((), ("--hosts", "3"), ("--hosts", "3", "--hosts-min", "4")):
+            code, _, complaint = self.call(*wish, *none)
+            self.assertEqual(code, BAD_USAGE)
+            self.assertIn("--preemptible-priority-class 'low'", complaint)
+            self.assertIn("--hosts-min", complaint)
+
     def test_pods_are_placed_by_the_scheduler_that_was_asked_for(self):
         for spec in self.pod_specs("--name", "x", "--scheduler", "volcano").values():
             self.assertEqual(spec["schedulerName"], "volcano")
@@ -634,7 +648,7 @@ class refuses(writes_manifests):
         self.assertIn("namespace: \"7-team\"", self.printed("--namespace", "7-team"))
         for name in ("A", "a.b", "a" * 64, "-a"):
             self.expect_refused("--namespace", name, words=("--namespace", "small letters"))
-        for option in ("--data-claim", "--run-claim", "--model-claim", "--archive-claim", "--secret", "--journal-secret", "--metrics-secret", "--service-account", "--priority-class", "--scheduler", "--queue"):
+        for option in ("--data-claim", "--run-claim", "--model-claim", "--archive-claim", "--secret", "--journal-secret", "--metrics-secret", "--service-account", "--priority-class", "--preemptible-priority-class", "--scheduler", "--queue"):
             for name in ("A", "a/b", "a_b", "."):
                 self.expect_refused(option, name, words=(option, name))
 

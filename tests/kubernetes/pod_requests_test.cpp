@@ -177,6 +177,20 @@ TEST_F(pod_requests_test, gives_a_pod_more_memory_than_the_template_says) {
     EXPECT_EQ(made["spec"]["containers"][0]["resources"][kind], (json{{"cpu", "2"}, {"memory", "1536Mi"}}));
 }
 
+TEST_F(pod_requests_test, pods_from_a_slot_on_are_preemptible) {
+  const auto pod_template = json::parse(R"({
+    "metadata": {"annotations": {"dlrun/preemptible-from": "2", "dlrun/preemptible-priority-class": "low"}},
+    "spec": {"priorityClassName": "high", "containers": [{"args": ["agent"]}]}})");
+  for (const std::uint32_t slot : {0U, 1U, 2U, 12U}) {
+    const auto spec = pod_object(pod_template, "job", {slot, 2, ""}, "u1")["spec"];
+    const bool may_go = slot >= 2;
+    EXPECT_EQ(spec["priorityClassName"], may_go ? "low" : "high") << slot;
+    EXPECT_EQ(spec["containers"][0]["args"],
+              may_go ? json({"agent", "--preemptible"}) : json::array({"agent"}))
+        << slot;
+  }
+}
+
 TEST_F(pod_requests_test, adopts_a_pod_that_is_there_under_the_name_and_is_the_jobs) {
   refusals[make_pod] = refused(409, "already exists");
   objects[get_made_pod] = pod_object({}, "job", {1, 2, ""}, "u1");

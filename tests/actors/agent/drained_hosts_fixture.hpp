@@ -35,7 +35,8 @@ struct job_options {
   bool copies_may_wait = false;
   std::uint32_t root_cpus = 2; ///< 0: the root is spared
   protocol::planted_bug bug = protocol::planted_bug::none;
-  bool on_gpus = false; ///< workers compute on those of the others; the root's host has none
+  bool on_gpus = false;                ///< workers compute on those of the others; the root's host has none
+  std::set<std::string> preemptible{}; ///< of all hosts
 };
 
 /// What the stores of PS shards hold.
@@ -67,9 +68,10 @@ public:
       : keepers{protocol::keeper_roles(shard_count, job.copies)}
       , places_{"alpha", 1, job.coordinator_moves, job.copies_may_wait, job.on_gpus, job.bug}
       , hosts_{{}, others}
+      , preemptible_{job.preemptible}
       , bug_{job.bug} {
     drains = host_drains{"alpha", {}, bug_};
-    places_.add_host("alpha", job.root_cpus);
+    places_.add_host("alpha", job.root_cpus, 0, preemptible_.contains("alpha"));
     for (const auto& one : others) come(one);
     start(coordinator);
     for (std::uint32_t shard = 0; shard < shard_count; ++shard) start(ps_shard_role({shard}));
@@ -83,7 +85,7 @@ public:
     roster_events ignored;
     if (!hosts_.states().contains(host)) static_cast<void>(hosts_.admit(host, now_)); // by itself
     hosts_.on_joined(host, ++boots_, now_, ignored);
-    places_.add_host(host, 2, 1);
+    places_.add_host(host, 2, 1, preemptible_.contains(host));
   }
   void lose(const std::string& host) {
     hosts_.let_go(host, now_);
@@ -262,6 +264,7 @@ private:
 
   placement places_;
   host_roster hosts_;
+  std::set<std::string> preemptible_;
   protocol::planted_bug bug_;
   bool is_ending_ = false;
   std::vector<role_view> roles_;

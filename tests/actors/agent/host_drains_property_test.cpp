@@ -16,6 +16,7 @@ struct wild_job {
   bool copies_may_wait = false;
   std::uint32_t copies = 1;
   std::uint32_t root_cpus = 2;
+  std::set<std::string> preemptible{};
   protocol::planted_bug bug = protocol::planted_bug::none;
 };
 
@@ -33,7 +34,8 @@ public:
               .coordinator_moves = true,
               .copies_may_wait = what_.copies_may_wait,
               .root_cpus = what_.root_cpus,
-              .bug = what_.bug}} {}
+              .bug = what_.bug,
+              .preemptible = what_.preemptible}} {}
 
   /// @returns what was wrong; "" when nothing was
   std::string run() {
@@ -134,11 +136,20 @@ private:
     for (int turn = 0; turn < 3; ++turn)
       if (!job_.step().departures.empty()) note("what is spread does not come to rest");
     std::set<std::string> hosts;
-    for (std::uint32_t shard = 0; shard < shard_count; ++shard)
+    for (std::uint32_t shard = 0; shard < shard_count; ++shard) {
       hosts.insert(job_.host_of(ps_shard_role({shard})));
+      if (is_badly_placed({shard})) note("a PS shard is on a preemptible host, and its copy is not");
+    }
     // Copies stay where they are, also where no PS shard is to be.
-    if (what_.root_cpus != 0 && hosts.size() < shard_count) note("PS shards are on one host");
+    if (what_.root_cpus != 0 && what_.preemptible.empty() && hosts.size() < shard_count)
+      note("PS shards are on one host");
     if (what_.root_cpus == 0 && hosts.contains("alpha")) note("a PS shard is on a host without cores");
+  }
+  bool is_badly_placed(ps_shard_id shard) {
+    if (!what_.preemptible.contains(job_.host_of(protocol::ps_shard_role(shard)))) return false;
+    return std::ranges::any_of(job_.keepers, [&](const auto& keeper) {
+      return protocol::keeps_copy_of(keeper, shard) && !what_.preemptible.contains(job_.host_of(keeper));
+    });
   }
   bool is_missed(const role_name& role) {
     const auto& keeper = job_.of(role);
@@ -181,7 +192,11 @@ const std::vector<wild_job> wild_jobs{{{"beta", "gamma", "delta", "epsilon"}, fa
                                       {{"beta", "gamma", "delta", "epsilon"}, false, 2},
                                       {{"beta", "gamma", "delta"}, false, 2},
                                       {{"beta", "gamma"}, false, 1, 0},
-                                      {{"beta", "gamma", "delta"}, true, 1, 0}};
+                                      {{"beta", "gamma", "delta"}, true, 1, 0},
+                                      {{"beta", "gamma", "delta", "epsilon"}, false, 1, 2, {"beta", "delta"}},
+                                      {{"beta", "gamma", "delta", "epsilon"}, true, 2, 2, {"beta", "delta"}},
+                                      {{"beta", "gamma"}, false, 1, 2, {"beta", "gamma"}},
+                                      {{"beta", "gamma"}, false, 1, 2, {"alpha"}}};
 
 #ifndef DLRUN_PLANTED_BUGS
 TEST(drained_hosts_whatever_happens, get_empty_in_the_end_and_none_is_called_drained_before) {
@@ -197,11 +212,15 @@ TEST(drained_hosts_whatever_happens, get_empty_in_the_end_and_none_is_called_dra
 using protocol::planted_bug;
 
 TEST(drained_hosts_whatever_happens, each_rule_that_is_broken_on_purpose_is_found) {
-  const std::vector<std::pair<const char*, planted_bug>> bugs{
-      {"leave_bare", planted_bug::leave_bare},     {"drain_early", planted_bug::drain_early},
-      {"drop_asked", planted_bug::drop_asked},     {"forget_drain", planted_bug::forget_drain},
-      {"keep_copy", planted_bug::keep_copy},       {"promote_any", planted_bug::promote_any},
-      {"share_copies", planted_bug::share_copies}, {"restless", planted_bug::restless}};
+  const std::vector<std::pair<const char*, planted_bug>> bugs{{"leave_bare", planted_bug::leave_bare},
+                                                              {"drain_early", planted_bug::drain_early},
+                                                              {"drop_asked", planted_bug::drop_asked},
+                                                              {"forget_drain", planted_bug::forget_drain},
+                                                              {"keep_copy", planted_bug::keep_copy},
+                                                              {"promote_any", planted_bug::promote_any},
+                                                              {"share_copies", planted_bug::share_copies},
+                                                              {"restless", planted_bug::restless},
+                                                              {"settled", planted_bug::settled}};
   for (const auto& [name, bug] : bugs) {
     std::string wrong;
     for (unsigned seed = 1; seed <= seeds && wrong.empty(); ++seed)

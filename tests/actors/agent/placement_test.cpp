@@ -257,6 +257,42 @@ TEST(placement, a_worker_that_needs_a_gpu_waits_where_no_open_host_has_one) {
   EXPECT_EQ(hosts.put(worker_role({0})).host, "beta");
 }
 
+TEST(placement, leaves_preemptible_hosts_to_workers) {
+  placement hosts{"alpha", 1, true};
+  hosts.add_host("alpha", 2);
+  for (const auto* name : {"beta", "gamma"}) hosts.add_host(name, 2, 0, true);
+  EXPECT_EQ(hosts.standing_of("beta"), standing::preemptible);
+  EXPECT_EQ(hosts.standing_of("alpha"), standing::stays);
+  EXPECT_EQ(hosts.put(the_coordinator).host, "alpha") << "though the job ends with the root";
+  for (std::uint32_t shard = 0; shard < 3; ++shard)
+    EXPECT_EQ(hosts.put(ps_shard_role({shard})).host, "alpha");
+  EXPECT_EQ(hosts.put(worker_role({0})).host, "beta");
+  EXPECT_EQ(hosts.put(protocol::keeper_role({0})).host, "beta")
+      << "its PS shard is on the only host that stays";
+  hosts.add_host("delta", 2);
+  EXPECT_EQ(hosts.put(protocol::keeper_role({1})).host, "delta");
+  hosts.set_stores("gamma", {{{2}, {1}, {0}, {30}}});
+  EXPECT_EQ(hosts.put(protocol::keeper_role({2})).host, "delta") << "though gamma has a store";
+  EXPECT_EQ(hosts.put(worker_role({1})).host, "delta") << "of workers each host has its share";
+}
+
+TEST(placement, takes_a_preemptible_host_where_no_other_is_open) {
+  placement hosts{"alpha", 1};
+  hosts.add_host("alpha", 0);
+  hosts.add_host("beta", 2, 0, true);
+  EXPECT_EQ(hosts.put(ps_shard_role({0})).host, "beta") << "the root has no cores for the job";
+  EXPECT_THAT(hosts.find(ps_shard_role({0}))->reason, HasSubstr("no host that stays is open"));
+}
+
+TEST(placement, of_equal_copies_takes_that_of_a_host_that_stays) {
+  placement hosts{"alpha", 1};
+  for (const auto* name : {"alpha", "beta", "delta"}) hosts.add_host(name, 2, 0, name == std::string{"beta"});
+  const auto keeper = protocol::keeper_role({0}), other = role_name{keeper.kind, keeper.index + 1000};
+  hosts.keep(keeper, "beta", "");
+  hosts.keep(other, "delta", "");
+  EXPECT_EQ(*hosts.best_copy({0}, {keeper, other}), other);
+}
+
 TEST(placement, goes_on_with_the_root_alone) {
   auto hosts = three_hosts();
   for (std::uint32_t i = 0; i < 3; ++i) hosts.put(ps_shard_role({i})), hosts.put(worker_role({i}));
