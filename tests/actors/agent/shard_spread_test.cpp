@@ -90,6 +90,16 @@ TEST_F(three_hosts, none_moves_for_that_while_a_host_is_being_drained) {
   EXPECT_THAT(job.look(), Not(Contains(HasSubstr("ps_shard 0"))));
 }
 
+/// PS shards, one after the other.
+void move_two(drained_hosts& job) {
+  for (int moves = 0; moves < 2; ++moves) {
+    job.look();
+    job.pass(shard_spread::patience);
+    job.settle();
+    job.fill_all();
+  }
+}
+
 TEST(a_spared_root, gives_all_that_it_has_to_hosts_with_cores) {
   drained_hosts job{{"beta"}, {.root_cpus = 0}};
   job.fill_all();
@@ -99,12 +109,7 @@ TEST(a_spared_root, gives_all_that_it_has_to_hosts_with_cores) {
   job.look();
   job.fill_all();
   ASSERT_EQ(job.host_of(shard0), "alpha") << "its copy was there";
-  for (int moves = 0; moves < 2; ++moves) {
-    job.look();
-    job.pass(shard_spread::patience);
-    job.settle();
-    job.fill_all();
-  }
+  move_two(job);
   EXPECT_EQ(job.host_of(shard0), "beta");
   EXPECT_EQ(job.host_of(shard1), "beta");
 }
@@ -124,12 +129,7 @@ TEST(a_preemptible_host, gives_its_ps_shards_to_a_host_that_stays) {
   job.fill_all();
   ASSERT_EQ(job.host_of(shard0), "alpha");
   ASSERT_EQ(job.host_of(shard1), "alpha");
-  for (int moves = 0; moves < 2; ++moves) {
-    job.look();
-    job.pass(shard_spread::patience);
-    job.settle();
-    job.fill_all();
-  }
+  move_two(job);
   EXPECT_EQ(job.host_of(shard0), "beta");
   EXPECT_EQ(job.host_of(shard1), "beta");
   EXPECT_THAT(job.places().find(shard1)->reason, HasSubstr("; alpha may go at short notice"));
