@@ -88,6 +88,22 @@ class loses(on_pods):
         self.assertEqual({event["host"] for event in self.events("host-left")}, {victim.host_name})
         self.assertEqual(self.events("host-lost"), [])
 
+    def test_a_pod_that_others_may_displace_and_keeps_workers_on_the_next(self):
+        spec = self.unhurried_spec()
+        self.start(spec, "--hosts-min", str(HOSTS), "--priority-class", "high", "--preemptible-priority-class", "low")
+        step = self.wait_until_trains()["step"]
+        classes = {name: made["spec"]["priorityClassName"] for (kind, name), made in list(self.cluster.objects.items()) if kind == "Pod"}
+        self.assertEqual(classes, {self.control.name: "high", f"{NAME}-hosts-0-1": "high", f"{NAME}-hosts-1-1": "low"})
+        victim, placed = self.hosts_pods[1], len(self.events("role-placed"))
+        victim.delete()
+        wait_until(lambda: len(self.events("host-joined")) == HOSTS + 1, "its successor joins")
+        self.assertEqual(self.cluster.objects["Pod", f"{NAME}-hosts-1-2"]["spec"]["priorityClassName"], "low")
+        self.wait_until_trains(beyond=step)
+        self.expect_complete(spec)
+        told = {event["host"] for event in self.events("host-joined") if "may go at short notice" in event["text"]}
+        self.assertEqual(told, {victim.host_name})
+        self.assertLessEqual({event["role"] for event in self.events("role-placed")[placed:] if event["host"] == victim.host_name}, {"worker"})
+
     def test_a_container_that_is_out_of_memory_twice_and_its_next_pod_has_more(self):
         spec = self.unhurried_spec()
         self.start(spec, "--memory-max", "8Gi")
