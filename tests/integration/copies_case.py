@@ -1,8 +1,6 @@
 """Base of tests of jobs that keep a copy of each PS shard's store on another host, as jobs of several hosts do."""
 
-import json
-
-from hosts_case import on_several_hosts
+from hosts_case import explained, on_several_hosts
 
 STEP = 20
 
@@ -27,8 +25,7 @@ class copies(on_several_hosts):
 
     def places(self, job):
         """(role, index) -> host"""
-        told = json.loads(job.ask("explain", "--json")[1])["roles"]
-        return {(role["role"], role["index"]): role["host"] for role in told}
+        return {role: one["host"] for role, one in explained(job).items()}
 
     def wait_until_whole(self, job, hosts):
         """@param hosts where the copy of each PS shard is to be whole"""

@@ -1,5 +1,7 @@
 """Base of tests of jobs on several hosts, each a network namespace with a folder of its own."""
 
+import json
+
 import net_hosts
 import paused_runs
 import small_data
@@ -16,6 +18,14 @@ ORPHAN_GRACE_S = 10  # tests that lose a root for good wait so long for the ends
 def without_copies(spec):
     """So that it is known where the only store of a PS shard is, and what is lost with it."""
     return spec | {"durability": spec["durability"] | {"replicas": 1}}
+
+
+def explained(job):
+    """(role, index) -> what `dlrun explain` says of it."""
+    code, told, complaint = job.ask("explain", "--json")
+    if code != 0:
+        raise AssertionError(complaint)
+    return {(one["role"], one["index"]): one for one in json.loads(told)["roles"]}
 
 
 class on_several_hosts(bench_case):

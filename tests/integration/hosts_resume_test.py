@@ -7,7 +7,7 @@ import signal
 
 from bench_case import main
 from dlrun_job import wait_until
-from hosts_case import on_several_hosts, without_copies
+from hosts_case import explained, on_several_hosts, without_copies
 
 BAD_USAGE, INTERRUPTED = 2, 130
 STEP = 20
@@ -54,9 +54,9 @@ class goes_on(resumed_with_hosts):
         report = self.expect_same_bits(job, spec, may_redo=True)
         self.assertEqual(self.holder_of_shard(1), self.store_before)
         self.assertEqual(job.events("store-missing"), [])
-        told = json.loads(job.ask("explain", "--json")[1])["roles"]
-        self.assertEqual([one["host"] for one in told if (one["role"], one["index"]) == ("ps_shard", 1)], [self.store_before])
-        self.assertFalse([one for one in told if "moved_from" in one], "all were placed anew")
+        told = explained(job)
+        self.assertEqual(told["ps_shard", 1]["host"], self.store_before)
+        self.assertFalse([one for one in told.values() if "moved_from" in one], "all were placed anew")
         return report
 
     def test_after_a_stop_with_no_step_redone(self):

@@ -1,10 +1,8 @@
 """Hosts that may go at short notice: PS shards and copies are on others, and their loss redoes no step. In network namespaces."""
 
-import json
-
 from bench_case import main
 from dlrun_job import all_run, wait_until
-from hosts_case import on_several_hosts
+from hosts_case import explained, on_several_hosts
 from join_case import lets_hosts_join
 
 NOTICE = "it may go at short notice"
@@ -12,10 +10,7 @@ NOTICE = "it may go at short notice"
 
 def hosts_of(job, *kinds):
     """Those on which roles of these kinds are."""
-    code, told, complaint = job.ask("explain", "--json")
-    if code != 0:
-        raise AssertionError(complaint)
-    return {one["host"] for one in json.loads(told)["roles"] if one["role"] in kinds}
+    return {one["host"] for (kind, _), one in explained(job).items() if kind in kinds}
 
 
 class keep_to_workers(on_several_hosts):

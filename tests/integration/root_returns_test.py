@@ -8,7 +8,7 @@ import coordinator_losses as losses
 from bench_case import main
 from dlrun_job import all_run, pid_of, wait_until
 from etcd_members import no_etcd
-from hosts_case import on_several_hosts
+from hosts_case import explained, on_several_hosts
 
 BAD_USAGE, INTERRUPTED = 2, 130
 OF_OTHERS = ("agent", "data_dispatcher")  # the root itself, and what has no place of its own
@@ -38,7 +38,7 @@ class root_that_is_killed(on_several_hosts):
 
     def expect_explained(self, job, status):
         """Where each role is, those that kept running too."""
-        told = {(role["role"], role["index"]): role["host"] for role in json.loads(job.ask("explain", "--json")[1])["roles"]}
+        told = {role: one["host"] for role, one in explained(job).items()}
         known = {(role["role"], role["index"]): role["pid"] for role in status["roles"] if role["role"] not in OF_OTHERS}
         self.assertEqual(set(told), set(known))
         for role, host in told.items():

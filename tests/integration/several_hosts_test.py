@@ -10,7 +10,7 @@ import cut_connections
 import small_data
 from bench_case import main
 from dlrun_job import all_run, has_workers, pid_of, wait_until
-from hosts_case import PS_SHARDS, WORKERS, on_several_hosts, without_copies
+from hosts_case import PS_SHARDS, WORKERS, explained, on_several_hosts, without_copies
 from net_hosts import state_of
 
 STEP = 20
@@ -18,14 +18,6 @@ LIFETIME_S = 5
 ENDLESS = 100000
 BAD_INPUT, INTERRUPTED = 2, 130
 ROLES = 1 + WORKERS + 2 * PS_SHARDS  # the coordinator, and a keeper for each PS shard
-
-
-def explained(job):
-    """(role, index) -> what `dlrun explain` says of it."""
-    code, told, complaint = job.ask("explain", "--json")
-    if code != 0:
-        raise AssertionError(complaint)
-    return {(one["role"], one["index"]): one for one in json.loads(told)["roles"]}
 
 
 class trains_on_them(on_several_hosts):
