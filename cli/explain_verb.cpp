@@ -61,8 +61,10 @@ nlohmann::ordered_json store_entry(std::uint64_t index, const nlohmann::ordered_
 }
 
 /// What the root of a run that goes on says; null when there is none.
-nlohmann::ordered_json status_of_root(const std::filesystem::path& run_dir) {
+/// @returns timed_out when it does not answer: what is on the disk is its own then.
+result<nlohmann::ordered_json> status_of_root(const std::filesystem::path& run_dir) {
   const auto answer = ask_root(run_dir, "status");
+  if (!answer && answer.error().code == error_code::timed_out) return tl::unexpected(answer.error());
   auto status = answer ? nlohmann::ordered_json::parse(*answer, nullptr, false) : nullptr;
   return status.is_object() ? std::move(status) : nullptr;
 }
@@ -81,8 +83,9 @@ nlohmann::ordered_json stores_in(const nlohmann::ordered_json& status) {
   return all;
 }
 
-told_stores stores_of(const std::filesystem::path& run_dir, const nlohmann::ordered_json& status) {
-  if (!status.is_null()) return stores_in(status);
+told_stores stores_of(const std::filesystem::path& run_dir, const result<nlohmann::ordered_json>& status) {
+  if (!status) return tl::unexpected(status.error());
+  if (!status->is_null()) return stores_in(*status);
   const auto kept = runtime::kept_stores(run_dir);
   if (!kept) return tl::unexpected(kept.error());
   auto all = nlohmann::ordered_json::array();
@@ -179,8 +182,9 @@ int explain(const explain_options& options) {
   const auto hosts = has_hosts(told, *folder);
   if (!hosts) return complain(hosts.error());
   const auto roles = told.roles();
-  const auto status = status_of_root(*folder);
-  const auto stores = stores_of(*folder, status);
+  const auto answer = status_of_root(*folder);
+  const auto stores = stores_of(*folder, answer);
+  const auto status = answer.value_or(nullptr);
   if (options.json) {
     show_json(told, *hosts, stores, status);
     return 0;

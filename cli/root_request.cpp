@@ -14,8 +14,6 @@
 namespace dlrun::cli {
 namespace {
 
-/// Longer than the root waits for its coordinator.
-constexpr auto answer_deadline = std::chrono::seconds(8);
 constexpr const char* ended_meanwhile = "the job ended meanwhile";
 
 /// Nobody can be asked: a root prepares the run, or it has ended without a report; "" otherwise.
@@ -64,7 +62,7 @@ std::optional<error> why_over(const std::filesystem::path& run_dir, const std::s
 }
 
 result<nlohmann::json> request_of_root(const std::filesystem::path& run_dir, const std::string& request) {
-  const auto answer = ask_root(run_dir, request, answer_deadline);
+  const auto answer = ask_root(run_dir, request);
   if (!answer) return tl::unexpected(answer.error());
   auto read = nlohmann::json::parse(*answer, nullptr, false);
   if (!read.is_object())

@@ -10,6 +10,8 @@
 namespace dlrun::cli {
 namespace {
 
+constexpr std::chrono::milliseconds look_deadline{2000};
+
 /// Says once, on stderr, that the root does not answer, and once that it does again.
 class silent_root {
 public:
@@ -44,7 +46,7 @@ result<void> follow_run(const std::filesystem::path& run_dir,
     const bool is_over =
         std::filesystem::exists(run_dir / run_layout::report, ignored) || !runtime::has_root(run_dir);
     const bool running = std::filesystem::exists(run_dir / run_layout::agent, ignored);
-    const auto answer = running ? ask_root(run_dir, "status") : result<std::string>{};
+    const auto answer = running ? ask_root(run_dir, "status", look_deadline) : result<std::string>{};
     show_new(answer.value_or(""));
     if (!running && is_over) return {};
     silence.note(answer);

@@ -76,6 +76,17 @@ class store_identity(bench_case):
             job.expect_complete(may_redo=True)
             self.assertEqual(job.events("store-short"), [])
 
+    def test_while_the_root_does_not_answer_what_stores_hold_is_told_as_unknown(self):
+        with self.bench.start(self.spec_with("every_step")) as job:
+            job.wait_until_all_run()
+            job.send_signal(job.root.pid, signal.SIGSTOP)
+            code, answer, complaint = job.ask("explain", "--json")
+            self.assertEqual(code, 0, complaint)
+            shown = json.loads(answer)
+            self.assertNotIn("stores", shown)
+            self.assertRegex(shown["stores_unknown"], r"^the root of the run \(pid \d+\) does not answer$")
+            self.assertIn(f"is not known: {shown['stores_unknown']}", job.ask("explain")[1])
+
     def test_those_of_format_1_are_used_and_given_one(self):
         reference = self.undisturbed(self.spec_with("off"))
         with self.bench.start(self.spec_with("every_step")) as job:
