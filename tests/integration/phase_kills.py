@@ -39,15 +39,12 @@ def is_settled(status):
     return all_run(status) and all(one["state"] == "whole" for one in status["roles"] if one["role"] == "keeper")
 
 
-class no_host_to_lose(Exception):
-    """All PS shards are with the root, whose host stays: in this job there is no promotion any more."""
-
-
 class struck_phases:
-    """A running job whose roles are killed. Calls end with job_over when the job does, or with no_host_to_lose."""
+    """A running job whose roles are killed. Calls end with job_over when the job does."""
 
     def __init__(self, job, hosts, listed, source):
         self.job, self.hosts, self.listed, self.source = job, hosts, listed, source
+        self.phases = set(PHASES)  # that still come in this job
         # (role, index), processes, hosts: of the phase that is being hit
         self.killed, self.pids, self.lost = collections.Counter(), [], []
         self.restart_ms = []  # from a kill until all was as before
@@ -60,7 +57,8 @@ class struck_phases:
         self.wait_until(lambda: not any(map(self.job.is_ours, self.pids)), "who was killed is gone", SETTLED_WITHIN_S)
         self.settle()
         self.expect_one_restart_each(phase, self.told_since(since), since)
-        self.restart_ms.append((now_us() - since) / 1000)
+        if is_hit:
+            self.restart_ms.append((now_us() - since) / 1000)
         return is_hit
 
     # ---- phases
@@ -96,8 +94,9 @@ class struck_phases:
         """A host with a PS shard is cut off; a role elsewhere is killed while the copy becomes the PS shard."""
         shards = {one["pid"] for one in self.roles("ps_shard")}
         hosts = [name for name in self.hosts.names[1:] if shards & set(self.hosts.processes(name))]
-        if not hosts:
-            raise no_host_to_lose
+        if not hosts:  # all PS shards are with the root, whose host stays
+            self.phases.remove("promotion")
+            return False
         host, since = self.source.choice(hosts), now_us()
         self.lost.append(host)
         self.hosts.set_link(host, "down")
@@ -218,10 +217,9 @@ def run_one(bench, spec, reference, pairs, source):
         listed = hosts.write_file(hosts.folder / "hosts.yaml")
         with hosts.start(bench, spec, listed) as job:
             struck = struck_phases(job, hosts, listed, source)
-            with contextlib.suppress(job_over, no_host_to_lose):
-                while pair := pairs.next():
-                    if struck.hit(*pair):
-                        pairs.found[pair] += 1
+            with contextlib.suppress(job_over):
+                while pair := pairs.next(struck.phases):
+                    pairs.note(pair, struck.hit(*pair))
             report = job.expect_complete(may_redo=True, gone_within_s=GONE_WITHIN_S, patience_s=1800)
             for name in ("parameters_sha256", "evaluations", "samples_committed"):
                 expect(report[name] == reference[name], f"{name}: {report[name]}, undisturbed {reference[name]}")
@@ -239,11 +237,13 @@ class plan:
     def open_pairs(self):
         return [pair for pair, count in self.found.items() if count < self.times]
 
-    def next(self):
-        """Or None, when each had its kills."""
-        if not (left := self.open_pairs()):
+    def next(self, phases):
+        """In one of `phases`; or None, when each pair there had its kills."""
+        if not (left := [pair for pair in self.open_pairs() if pair[0] in phases]):
             return None
         self.source.shuffle(left)
-        pair = min(left, key=lambda one: self.tried[one])
+        return min(left, key=lambda one: self.tried[one])
+
+    def note(self, pair, is_hit):
         self.tried[pair] += 1
-        return pair
+        self.found[pair] += is_hit
