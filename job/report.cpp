@@ -134,6 +134,15 @@ void visit(Visitor& v, T& l) requires std::is_same_v<std::remove_const_t<T>, sto
 }
 
 template <class Visitor, class T>
+void visit(Visitor& v, T& l) requires std::is_same_v<std::remove_const_t<T>, journal_loss> {
+  v.field("role", l.role);
+  v.field("index", l.index);
+  v.field("incarnation", l.incarnation);
+  v.field("known", l.known);
+  v.field("at_seconds", l.at_seconds);
+}
+
+template <class Visitor, class T>
 void visit(Visitor& v, T& p) requires std::is_same_v<std::remove_const_t<T>, records_left_out> {
   v.field("step", p.step);
   v.field("slot", p.slot);
@@ -229,6 +238,7 @@ void visit(Visitor& v, T& r) requires std::is_same_v<std::remove_const_t<T>, rep
   v.field("recoveries", r.recoveries);
   v.field("rewinds", r.rewinds);
   v.field("store_losses", r.store_losses);
+  v.field("journal_losses", r.journal_losses);
   v.field("parked_shards", r.parked_shards);
   v.field("durability", r.durability);
   v.field("bytes_logged", r.bytes_logged);

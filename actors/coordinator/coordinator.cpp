@@ -307,7 +307,10 @@ void coordinator_state::carry_out(const coordinator_action& action) {
                    journal_then(to_writes(order),
                                 [this, id = order.id] { return core_->on_fences_journaled(id); });
                  },
-                 [this](const journal_is_older& one) { reports_.tell(one); },
+                 [this](const journal_is_older& one) {
+                   report_.tallies().add_journal_loss(one.role, one.start, one.known, common::now());
+                   reports_.tell(one);
+                 },
                  [this](const restart_dispatcher&) { links_.end_dispatcher(); },
                  [this](const journal_workers& order) {
                    journal_then(to_writes(order),

@@ -164,6 +164,7 @@ dlrun::report make_report(const common::job_facts& job, const report_sources& so
   report.steps_redone = std::max(report.steps_redone, redone); // the shards that lived on count them too
   add_parked(report, job, sources.parked);
   for (const auto& loss : sources.store_losses) report.store_losses.push_back(to_report(loss));
+  report.journal_losses = sources.tallies.journal_losses();
   report.samples_per_second = static_cast<double>(report.samples_committed) / report.wall_seconds;
   const auto slots_needed = report.steps * job.microbatches_per_step();
   const auto totals = sources.tallies.totals();

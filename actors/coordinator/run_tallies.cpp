@@ -12,6 +12,7 @@ namespace {
 constexpr auto recovery_prefix = "recovery/";
 constexpr auto run_prefix = "run/";
 constexpr auto rewind_prefix = "rewind/";
+constexpr auto older_prefix = "older/";
 constexpr auto tally_prefix = "tally/";
 constexpr auto sums_period = std::chrono::seconds(1);
 
@@ -40,6 +41,27 @@ std::string encode(const dlrun::rewind& rewind) {
   message.set_at_seconds(rewind.at_seconds);
   message.set_reason(rewind.reason);
   return message.SerializeAsString();
+}
+
+std::string encode(const dlrun::journal_loss& loss) {
+  records::JournalOlder message;
+  message.set_role(loss.role);
+  message.set_index(loss.index);
+  message.set_incarnation(loss.incarnation);
+  message.set_known(loss.known);
+  message.set_at_seconds(loss.at_seconds);
+  return message.SerializeAsString();
+}
+
+/// What cannot be read is left out, as below.
+void add_journal_loss_from(const std::string& key, const std::string& bytes,
+                           std::map<incarnation, dlrun::journal_loss>& all) {
+  std::istringstream name{key.substr(std::string_view{older_prefix}.size())};
+  incarnation noticed_by;
+  records::JournalOlder message;
+  if (name >> noticed_by.value && message.ParseFromString(bytes))
+    all[noticed_by] = {message.role(), message.index(), message.incarnation(), message.known(),
+                       message.at_seconds()};
 }
 
 std::string encode(const protocol::start_tally& tally) {
@@ -123,6 +145,7 @@ run_tallies::run_tallies(const std::map<std::string, std::string>& entries, prot
     if (records::JournalRewind one; key.starts_with(rewind_prefix) && one.ParseFromString(bytes))
       rewinds_[one.timeline()] = {one.timeline(), one.version(), one.steps_redone(), one.at_seconds(),
                                   one.reason()};
+    if (key.starts_with(older_prefix)) add_journal_loss_from(key, bytes, journal_losses_);
     if (key.starts_with(tally_prefix))
       if (const auto tally = tally_from(key, bytes)) tallies_[{tally->role, tally->incarnation}] = *tally;
     records::JournalRun message;
@@ -141,6 +164,12 @@ bool run_tallies::knows(const protocol::role_exited& loss) const {
 std::vector<dlrun::rewind> run_tallies::rewinds() const {
   std::vector<dlrun::rewind> all;
   for (const auto& [timeline, rewind] : rewinds_) all.push_back(rewind);
+  return all;
+}
+
+std::vector<dlrun::journal_loss> run_tallies::journal_losses() const {
+  std::vector<dlrun::journal_loss> all;
+  for (const auto& [noticed_by, loss] : journal_losses_) all.push_back(loss);
   return all;
 }
 
@@ -163,6 +192,13 @@ void run_tallies::add_rewind(const protocol::timeline_started& what, protocol::t
   rewinds_[what.timeline.value] = {what.timeline.value, what.branch.value, what.steps_redone,
                                    earlier_.wall_seconds + protocol::to_seconds(now - started_), what.reason};
   unwritten_rewinds_.insert(what.timeline.value);
+}
+
+void run_tallies::add_journal_loss(const protocol::role_name& role, incarnation start, incarnation known,
+                                   protocol::time_point now) {
+  journal_losses_[self_] = {std::string{protocol::to_string(role.kind)}, role.index, start.value, known.value,
+                            earlier_.wall_seconds + protocol::to_seconds(now - started_)};
+  has_unwritten_journal_loss_ = true;
 }
 
 void run_tallies::add_tallies(const std::vector<protocol::start_tally>& tallies) {
@@ -189,6 +225,8 @@ std::vector<persistence::journal_write> run_tallies::changes(const std::vector<r
   }
   for (const auto timeline : std::exchange(unwritten_rewinds_, {}))
     writes.push_back({fmt::format("{}{:012}", rewind_prefix, timeline), encode(rewinds_[timeline])});
+  if (std::exchange(has_unwritten_journal_loss_, false))
+    writes.push_back({fmt::format("{}{:020}", older_prefix, self_.value), encode(journal_losses_[self_])});
   if (writes.empty() && now - summed_ < sums_period) return writes;
   summed_ = now;
   records::JournalRun run;

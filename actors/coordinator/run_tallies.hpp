@@ -47,13 +47,19 @@ public:
   bool knows(const protocol::role_exited& loss) const;
   /// Of all starts, this one too, in the order of timelines.
   std::vector<dlrun::rewind> rewinds() const;
+  /// The same, in the order of their times.
+  std::vector<dlrun::journal_loss> journal_losses() const;
   run_totals totals() const;
 
   void add_rewind(const protocol::timeline_started& what, protocol::time_point now);
+  /// R41: the journal does not know that start of a role, and has issued up to `known` for it.
+  void add_journal_loss(const protocol::role_name& role, incarnation start, incarnation known,
+                        protocol::time_point now);
   /// What a start says of itself; the latest word of each start counts.
   void add_tallies(const std::vector<protocol::start_tally>& tallies);
 
-  /// What is to be written: losses and rewinds that changed, and the rest every second.
+  /// What is to be written: losses and rewinds that changed, older journals, and the rest every
+  /// second.
   std::vector<persistence::journal_write> changes(const std::vector<recovery_record>& recoveries,
                                                   protocol::time_point now);
 
@@ -67,6 +73,8 @@ private:
   std::vector<std::string> written_;               ///< losses of this start, as they are in the journal
   std::map<std::uint64_t, dlrun::rewind> rewinds_; ///< by timeline
   std::set<std::uint64_t> unwritten_rewinds_;
+  std::map<incarnation, dlrun::journal_loss> journal_losses_; ///< by the coordinator that noticed it
+  bool has_unwritten_journal_loss_ = false;                   ///< this one's
   std::map<start, protocol::start_tally> tallies_;
   std::set<start> unwritten_tallies_;
   protocol::time_point summed_{};

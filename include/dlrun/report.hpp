@@ -58,6 +58,17 @@ struct store_loss {
   std::string reason;             ///< for people
 };
 
+/// Older data was put in the place of the journal while the job ran. What the journal had noted since
+/// then is lost: results of evaluations of versions that no disk has any more, and what this report
+/// sums up of that time.
+struct journal_loss {
+  std::string role;              ///< role of a start that there is, and that the older journal does not know
+  std::uint32_t index = 0;       ///< number of that role, from 0
+  std::uint64_t incarnation = 0; ///< of that start
+  std::uint64_t known = 0;       ///< highest incarnation that the older journal has issued for the role
+  double at_seconds = 0;         ///< since the start of the run, as far as the older journal knows
+};
+
 /// Records that were left out: all of one slot, or one of them.
 struct records_left_out {
   std::uint64_t step = 0;               ///< from 0
@@ -158,6 +169,7 @@ struct report {
   std::vector<recovery> recoveries;            ///< in the order of their times
   std::vector<rewind> rewinds;                 ///< in the order of their times
   std::vector<store_loss> store_losses;        ///< by PS shard, in the order of their times
+  std::vector<journal_loss> journal_losses;    ///< in the order of their times
   std::vector<records_left_out> parked_shards; ///< records left out: the run has not trained all data
   durability_used durability;                  ///< what was written to disk, and when it was synced
   std::uint64_t bytes_logged = 0;              ///< by all PS shards

@@ -145,6 +145,9 @@ class older_data(with_etcd):
             [event] = job.events("journal-older")
             self.assertEqual((event["role"], event["index"], event["incarnation"]), ("worker", 0, newest))
             self.assertIn("does not know it", event["text"])
+            [loss] = job.report()["journal_losses"]
+            self.assertEqual((loss["role"], loss["index"], loss["incarnation"]), ("worker", 0, newest))
+            self.assertEqual(loss["known"], event["values"]["known"])
             return (job.run_dir / "logs" / "coordinator-0.log").read_text()
 
     def test_a_coordinator_that_lives_writes_no_more_and_the_next_one_begins_beyond_all_that_runs(self):

@@ -38,6 +38,7 @@ report full_report() {
   r.recoveries = {{"worker", 1, "killed by signal 9", 7, 1.5, 0.25, 3.5, 812.125, 0}};
   r.rewinds = {{4, 20, 3, 1.75, "the gradients of step 22 are lost"}};
   r.store_losses = {{1, 7, "beta", "00000000000000ab", 12, "alpha", "fedcba9876543210", 40, "it is new"}};
+  r.journal_losses = {{"worker", 2, 9, 6, 2.5}};
   r.parked_shards = {{128, 3, 1, "crashed the worker three times", "128:3:17", {4711}}};
   r.durability = {"every_step", "process", 2, 1.25};
   r.bytes_copied = 9;
@@ -62,6 +63,7 @@ TEST(report, reads_back_what_it_wrote) {
   EXPECT_EQ(read->rewinds.at(0).version, 20U);
   EXPECT_EQ(read->store_losses.at(0).store_before, "fedcba9876543210");
   EXPECT_EQ(read->store_losses.at(0).acknowledged, 40U);
+  EXPECT_EQ(read->journal_losses.at(0).known, 6U);
   EXPECT_EQ(read->durability.log, "every_step");
   EXPECT_EQ(read->validation->samples, 10'000U);
   EXPECT_EQ(read->train_metrics, written.train_metrics);
@@ -102,6 +104,7 @@ TEST(report, has_every_documented_field) {
                           "recoveries",
                           "rewinds",
                           "store_losses",
+                          "journal_losses",
                           "parked_shards",
                           "durability",
                           "bytes_logged",
