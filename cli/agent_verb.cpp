@@ -84,8 +84,9 @@ void add_agent(CLI::App& app, verb& chosen) {
       "It ends with its job, when it has had no link to it, or no answer, for cluster.orphan_grace_s,\n"
       "or on SIGTERM, once its workers have handed back what they had in hand. It leaves no process\n"
       "behind. Exit codes: 0 the job is over, or the host was to leave; 1 the job goes on without it or\n"
-      "is out of reach; 2 bad usage, token, key, data, folder or version; 130 it was asked to end before it\n"
-      "had joined, and with a key also when the host was to leave or the job was stopped.");
+      "is out of reach; 2 bad usage, token, key, data, folder or version; 4 the host would compute other\n"
+      "bits than the job began with; 130 it was asked to end before it had joined, and with a key also\n"
+      "when the host was to leave or the job was stopped.");
   command->callback([host, &chosen] { chosen = [host] { return run_agent(*host); }; });
 }
 

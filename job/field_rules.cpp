@@ -67,7 +67,7 @@ std::string text_expectation(const spec::FieldRule& rule) {
     return fmt::format(
         "a name of letters, digits, '.', '_', '-' that starts with a letter or digit (at most {})",
         identifier_length_max);
-  if (rule.duration()) return "a duration" + quantity_range(rule, "s") + ", as in 500ms, 2s, 1.5min";
+  if (rule.duration()) return "a duration" + quantity_range(rule, "s") + ", as in 2s, 1.5min";
   if (rule.bytes()) return "a size" + quantity_range(rule, "B") + ", as in 512MiB, 10GB";
   if (rule.auto_or_count()) return "auto, or an integer" + range_of(rule);
   if (rule.interval()) return "off, or a number of epochs or steps, as in 1 epoch, 500 steps";

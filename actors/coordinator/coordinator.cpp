@@ -322,20 +322,22 @@ void coordinator_state::carry_out(const coordinator_action& action) {
                    journal_then(with_stores(to_writes(order, report_text_), stores_.to_journal(std::nullopt)),
                                 [this] { return core_->ending().on_end_journaled(); });
                  },
-                 [this](const request_digests& order) {
-                   links_.ask(
-                       order,
-                       [this, shard = order.shard](const protocol::digest_reply& reply) {
-                         carry_out(core_->ending().on_digests(shard, reply));
-                       },
-                       [this, shard = order.shard](const std::string& why) {
-                         context_.log->warn("digests-unanswered: ps_shard {}: {}", shard, why);
-                       });
-                 },
+                 [this](const request_digests& order) { ask(order); },
                  [this](const protocol::close_training& one) { links_.tell_dispatcher(one); },
                  [this](const finish_job& order) { finish(order); },
                  [this](const announce_end& end) { reports_.tell(end); }},
              action);
+}
+
+void coordinator_state::ask(const request_digests& order) {
+  links_.ask(
+      order,
+      [this, shard = order.shard](const protocol::digest_reply& reply) {
+        carry_out(core_->ending().on_digests(shard, reply));
+      },
+      [this, shard = order.shard](const std::string& why) {
+        context_.log->warn("digests-unanswered: ps_shard {}: {}", shard, why);
+      });
 }
 
 /// Nobody waits for this actor any more, so it may wait for the disk. Of a job that is to go on

@@ -77,6 +77,7 @@ private:
   void carry_out(const coordinator_action& action);
   void say(const protocol::workers_wanted& word);
   void journal_then(common::job_journal::writes changes, std::function<coordinator_actions()> next);
+  void ask(const request_digests& order);
   void finish(const finish_job& order);
   void hand_over_report(const report_writer::written& written);
   void quit(const std::string& why);

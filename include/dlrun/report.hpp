@@ -58,9 +58,9 @@ struct store_loss {
   std::string reason;             ///< for people
 };
 
-/// Older data was put in the place of the journal while the job ran. What the journal had noted since
-/// then is lost: results of evaluations of versions that no disk has any more, and what this report
-/// sums up of that time.
+/// Older data was put in the place of the journal while the job ran. What the journal had noted
+/// since then is lost: results of evaluations of versions that no disk has any more, and what this
+/// report sums up of that time.
 struct journal_loss {
   std::string role;              ///< role of a start that there is, and that the older journal does not know
   std::uint32_t index = 0;       ///< number of that role, from 0
