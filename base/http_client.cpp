@@ -57,10 +57,6 @@ const curl_library& curl() {
   return loaded;
 }
 
-/// Of the deadline, for the connection: who is lost with the host answers none, and the next is
-/// asked sooner.
-constexpr std::chrono::milliseconds::rep connect_part = 4;
-
 struct list_deleter {
   void operator()(curl_slist* list) const { curl().slist_free_all(list); }
 };
@@ -122,10 +118,11 @@ public:
   implementation& operator=(const implementation&) = delete;
   ~implementation() { curl().easy_cleanup(handle_); }
 
-  result<http_answer> send(const http_request& request, std::chrono::milliseconds deadline) {
+  result<http_answer> send(const http_request& request, std::chrono::milliseconds deadline,
+                           std::chrono::milliseconds connect_max) {
     DLRUN_CHECK(deadline.count() > 0, "libcurl takes {} ms for no limit", deadline.count());
     std::string body;
-    set_bounds(deadline, deadline / connect_part, std::chrono::seconds{0});
+    set_bounds(deadline, std::min(connect_max, deadline), std::chrono::seconds{0});
     set(CURLOPT_NOPROGRESS, 1L);
     set(CURLOPT_WRITEFUNCTION, &take);
     set(CURLOPT_WRITEDATA, &body);
@@ -210,8 +207,9 @@ http_client::http_client(tls_files files)
     : parts_(std::make_unique<implementation>(std::move(files))) {}
 http_client::~http_client() = default;
 
-result<http_answer> http_client::send(const http_request& request, std::chrono::milliseconds deadline) {
-  return parts_->send(request, deadline);
+result<http_answer> http_client::send(const http_request& request, std::chrono::milliseconds deadline,
+                                      std::chrono::milliseconds connect_max) {
+  return parts_->send(request, deadline, connect_max);
 }
 
 result<http_answer> http_client::stream(const http_request& request, const http_stream& how) {

@@ -60,10 +60,12 @@ public:
   http_client& operator=(const http_client&) = delete;
   ~http_client();
 
-  /// Blocks for at most `deadline`, above 0, of which a quarter is for a new connection.
+  /// Blocks for at most `deadline`, above 0, of which at most `connect_max` is for a new
+  /// connection, its handshake included.
   /// @returns timed_out, or system, when no whole answer came: the request may have been carried
   /// out.
-  result<http_answer> send(const http_request& request, std::chrono::milliseconds deadline);
+  result<http_answer> send(const http_request& request, std::chrono::milliseconds deadline,
+                           std::chrono::milliseconds connect_max = std::chrono::milliseconds::max());
 
   /// Hands the body on as it comes; that of the answer is empty. Blocks until the server has ended
   /// it. @returns interrupted when `goes_on` says so; timed_out, or system, when it broke off.

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <fmt/format.h>
 #include <fstream>
+#include <utility>
 
 namespace dlrun::cli {
 namespace {
@@ -42,6 +43,11 @@ std::optional<std::string> host_log::next() {
     if (bytes.empty()) return std::nullopt;
     part_ += bytes;
   }
+}
+
+std::optional<std::string> host_log::rest() {
+  if (part_.empty()) return std::nullopt;
+  return std::exchange(part_, {});
 }
 
 std::optional<std::string> host_log::take_line() {

@@ -35,6 +35,8 @@ public:
   /// The next line without its newline; nothing while the log ends, or has only part of a line. One
   /// that is too long comes in pieces.
   std::optional<std::string> next();
+  /// What stands behind the last newline: a line in the making, or one that was torn.
+  std::optional<std::string> rest();
 
 private:
   std::optional<std::string> take_line();

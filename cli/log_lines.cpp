@@ -168,7 +168,8 @@ void log_merger::find_files() {
     const auto name = path.stem().string();
     const auto role = agent::role_of_log(path);
     if (!role || std::ranges::find(sources_, name, &source::name) != sources_.end()) continue;
-    sources_.push_back({name, [lines = std::make_shared<line_tail>(path)] { return lines->next(); }, {}, {}});
+    const auto lines = std::make_shared<line_tail>(path);
+    sources_.push_back({name, [lines] { return lines->next(); }, [lines] { return lines->rest(); }, {}, {}});
     auto& last = sources_.back().last;
     last.role = protocol::to_string(role->kind);
     last.index = role->index;
@@ -180,8 +181,11 @@ void log_merger::find_files() {
 void log_merger::find_hosted() {
   for (const auto& log : hosted_.look()) {
     const auto kind = std::string{protocol::to_string(log->role().kind)};
-    source made{
-        fmt::format("{}-{}@{}", kind, log->role().index, log->host()), [log] { return log->next(); }, {}, {}};
+    source made{fmt::format("{}-{}@{}", kind, log->role().index, log->host()),
+                [log] { return log->next(); },
+                [log] { return log->rest(); },
+                {},
+                {}};
     made.last.role = kind;
     made.last.index = log->role().index;
     made.last.host = log->host();
@@ -196,7 +200,11 @@ std::vector<std::string> log_merger::missing(bool is_over) {
 }
 
 std::optional<log_line> log_merger::read(source& from) const {
-  while (auto text = from.next_line()) {
+  const auto next = [&] {
+    auto line = from.next_line();
+    return line || !takes_rests_ ? line : from.rest();
+  };
+  while (auto text = next()) {
     auto line = parse_log_line(*text, from.last.host);
     if (line)
       from.last = line->head;

@@ -57,6 +57,8 @@ public:
   log_merger(std::filesystem::path run_dir, log_filter filter, std::vector<hosted_folder> hosts = {},
              root_asker ask = {});
 
+  /// From now on what stands behind the last newline of a log is a line too: nobody waits for more.
+  void take_rests() { takes_rests_ = true; }
   /// The oldest line that was not given yet; nothing when all that is written was given.
   std::optional<log_line> next();
   /// What cannot be given, for people (hosted_logs::missing).
@@ -66,8 +68,9 @@ private:
   struct source {
     std::string name; ///< role and host, of which there is one log
     std::function<std::optional<std::string>()> next_line;
-    log_head last;                ///< of the newest line that had one
-    std::optional<log_line> head; ///< read, not given yet
+    std::function<std::optional<std::string>()> rest; ///< what stands behind the last newline
+    log_head last;                                    ///< of the newest line that had one
+    std::optional<log_line> head;                     ///< read, not given yet
   };
   void find_files();
   void find_hosted();
@@ -77,6 +80,7 @@ private:
   log_filter filter_;
   hosted_logs hosted_;
   std::vector<source> sources_; ///< by name
+  bool takes_rests_ = false;
 };
 
 } // namespace dlrun::cli

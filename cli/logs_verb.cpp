@@ -61,6 +61,7 @@ int logs(const logs_options& options) {
   if (auto fine = check_logs_readable(*run_dir); !fine) return complain(fine.error());
   log_merger merged{*run_dir, options.filter, hosts_of(*run_dir),
                     [&](const auto& request) { return ask_root(*run_dir, request); }};
+  if (!options.follow) merged.take_rests();
   if (options.lines) show_last(merged, *options.lines, options.json);
   const auto show_new = [&] {
     while (const auto line = merged.next()) show(*line, options.json);
@@ -70,6 +71,8 @@ int logs(const logs_options& options) {
   show_new();
   const auto watched =
       options.follow ? follow_run(*run_dir, [&](const auto&) { show_new(); }) : result<void>{};
+  merged.take_rests();
+  show_new();
   tell_missing(merged, true);
   return watched ? 0 : complain(watched.error());
 }

@@ -88,12 +88,13 @@ void print_json(const runtime::prepared_job& job, const std::optional<pod_figure
   say(stdout, "{}\n", line.dump());
 }
 
-/// Each problem is a line of the message (job/problems.hpp).
+/// Each problem of a job file is a line of the message (job/problems.hpp).
 int complain_json(const error& what) {
   std::vector<std::string> problems;
   std::istringstream lines(what.message);
-  for (std::string line; std::getline(lines, line);)
+  for (std::string line; what.code == error_code::bad_spec && std::getline(lines, line);)
     if (!line.empty()) problems.push_back(line);
+  if (problems.empty()) problems.push_back(what.message);
   say(stdout, "{}\n",
       nlohmann::ordered_json{{"valid", false}, {"problems", problems}}.dump(
           -1, ' ', false, nlohmann::ordered_json::error_handler_t::replace));

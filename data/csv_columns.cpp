@@ -141,7 +141,9 @@ result<void> csv_column::convert(std::string_view text, std::span<float> out) co
   if (!number) return tl::unexpected(number.error());
   const double value = spec_.has_mean() ? (*number - spec_.mean()) / spec_.std() : *number;
   out[0] = static_cast<float>(value);
-  if (!std::isfinite(out[0])) return bad(fmt::format("{} is too large for a 32-bit float", value));
+  if (!std::isfinite(out[0]))
+    return bad(fmt::format("{} is too large for a 32-bit float{}", base::printable(trimmed(text)),
+                           spec_.has_mean() ? " once the column is standardized" : ""));
   return {};
 }
 

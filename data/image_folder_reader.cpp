@@ -1,7 +1,9 @@
 #include "data/image_folder_reader.hpp"
 
+#include "base/read_at.hpp"
 #include "base/utf8.hpp"
 #include "data/blob.hpp"
+#include "data/file_errors.hpp"
 #include "data/resize.hpp"
 
 #include <algorithm>
@@ -40,6 +42,24 @@ bool is_picture(const std::filesystem::path& file) {
   return suffix == ".png" || suffix == ".jpg" || suffix == ".jpeg";
 }
 
+tl::unexpected<error> cannot_look_at(const std::filesystem::path& what, const std::error_code& why) {
+  return fail(error_code::bad_data, fmt::format("cannot look at {}: {}", what.string(), why.message()));
+}
+
+/// Not its mapping: of a file that is shortened meanwhile that would end the process (SIGBUS).
+result<std::vector<std::uint8_t>> read_picture_file(const std::filesystem::path& file) {
+  const auto mapped = blob::map_file(file);
+  if (!mapped) return tl::unexpected(mapped.error());
+  if (mapped->bytes().size() > file_bytes_max)
+    return fail(error_code::bad_data,
+                fmt::format("{}: larger than 1 GiB; is this a picture?", file.string()));
+  std::vector<std::uint8_t> bytes(mapped->bytes().size());
+  const auto got = base::read_at(mapped->fd(), std::as_writable_bytes(std::span{bytes}), 0);
+  if (!got) return system_failure("cannot read", file.string());
+  bytes.resize(*got);
+  return bytes;
+}
+
 } // namespace
 
 image_folder_reader::image_folder_reader(spec::DatasetSpec& spec, const decode_context& context)
@@ -51,9 +71,11 @@ result<void> image_folder_reader::find_pictures(const std::filesystem::path& fol
   if (!entries) return tl::unexpected(entries.error());
   for (const auto& entry : *entries) {
     std::error_code problem;
-    if (entry.is_directory(problem)) {
+    const auto kind = entry.status(problem);
+    if (problem) return cannot_look_at(entry.path(), problem);
+    if (std::filesystem::is_directory(kind)) {
       if (auto found = find_pictures(entry.path(), number); !found) return found;
-    } else if (entry.is_regular_file(problem) && is_picture(entry.path())) {
+    } else if (std::filesystem::is_regular_file(kind) && is_picture(entry.path())) {
       pictures_.push_back({entry.path(), number});
     } else {
       return fail(error_code::bad_data,
@@ -71,7 +93,9 @@ result<void> image_folder_reader::find_classes(const std::filesystem::path& fold
   for (const auto& entry : *entries) {
     const std::string name = entry.path().filename().string();
     std::error_code problem;
-    if (!entry.is_directory(problem))
+    const bool is_folder = entry.is_directory(problem);
+    if (problem) return cannot_look_at(entry.path(), problem);
+    if (!is_folder)
       return fail(
           error_code::bad_data,
           fmt::format("{}: not a folder; pictures lie in one folder for each class", entry.path().string()));
@@ -96,13 +120,9 @@ result<void> image_folder_reader::find_classes(const std::filesystem::path& fold
 }
 
 result<rgb_image> image_folder_reader::load(const picture& from) const {
-  std::error_code problem;
-  if (std::filesystem::file_size(from.file, problem) > file_bytes_max && !problem)
-    return fail(error_code::bad_data,
-                fmt::format("{}: larger than 1 GiB; is this a picture?", from.file.string()));
-  const auto bytes = blob::map_file(from.file);
+  const auto bytes = read_picture_file(from.file);
   if (!bytes) return tl::unexpected(bytes.error());
-  auto image = decode_image(bytes->bytes(), bytes->name());
+  auto image = decode_image(*bytes, from.file.string());
   const auto& size = spec_.image_folder().resize();
   if (!image || size.empty()) return image;
   return resize_bilinear(*image, static_cast<std::uint32_t>(size[0]), static_cast<std::uint32_t>(size[1]));

@@ -1,5 +1,7 @@
 #include "job/problems.hpp"
 
+#include "base/utf8.hpp"
+
 #include <algorithm>
 #include <fmt/format.h>
 #include <tuple>
@@ -13,7 +15,14 @@ constexpr std::size_t problems_shown_max = 100;
 } // namespace
 
 std::string to_string(const location& where) {
-  return where.line > 0 ? fmt::format("{}:{}", where.origin, where.line) : where.origin;
+  const auto origin = base::printable(where.origin, std::string::npos); // a file's name may be anything
+  return where.line > 0 ? fmt::format("{}:{}", origin, where.line) : origin;
+}
+
+bool is_told_of_training(const std::string& path, const source_map& sources, const problem_list& problems) {
+  constexpr std::string_view validation = "data.validation.", training = "data.train.";
+  return path.starts_with(validation) && !sources.has(path) &&
+         problems.reported(std::string{training} + path.substr(validation.size()));
 }
 
 location source_map::find(std::string path) const {

@@ -61,4 +61,7 @@ private:
   std::set<std::string> paths_;
 };
 
+/// Whether a problem of `path` is of a key that validation has from training, where it is told.
+bool is_told_of_training(const std::string& path, const source_map& sources, const problem_list& problems);
+
 } // namespace dlrun::job

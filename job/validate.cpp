@@ -39,6 +39,7 @@ public:
 
 private:
   void add(const std::string& path, std::string text) {
+    if (is_told_of_training(path, sources_, problems_)) return;
     problems_.add(sources_.find(path), path, std::move(text));
   }
 
@@ -108,8 +109,9 @@ private:
     if (text_allowed(rule, text)) return;
     const std::vector<std::string> allowed(rule.one_of().begin(), rule.one_of().end());
     const bool is_quantity = rule.duration() || rule.bytes() || rule.auto_or_count() || rule.interval();
-    std::string way_out =
-        allowed.empty() ? "" : fmt::format("; did you mean \"{}\"?", base::nearest(text, allowed));
+    const auto nearest = base::nearest(text, allowed);
+    const bool is_close_to_any = !allowed.empty() && base::is_close(text, nearest);
+    std::string way_out = is_close_to_any ? fmt::format("; did you mean \"{}\"?", nearest) : std::string{};
     if (is_quantity && base::has_leading_zero(text)) way_out = "; write it without leading zeros";
     const auto* broken = base::first_invalid_utf8(text) ? ", which is not UTF-8" : "";
     add(path, fmt::format("expected {}, found \"{}\"{}{}", expectation(field), base::printable(text), broken,

@@ -44,7 +44,8 @@ private:
 
   void add(const std::string& key, std::string text) {
     const auto place = join_path(path_, key);
-    if (!problems_.reported(place)) problems_.add(sources_.find(place), place, std::move(text));
+    if (!problems_.reported(place) && !is_told_of_training(place, sources_, problems_))
+      problems_.add(sources_.find(place), place, std::move(text));
   }
 
   void missing(const std::string& key) {

@@ -40,7 +40,9 @@ public:
   void OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) override {
     check(mark, "", anchor);
     yaml_node node;
-    node.line = line_of(mark);
+    // The mark is where the next thing begins, be it lines below.
+    const bool is_of_key = !open_.empty() && open_.back().has_key;
+    node.line = is_of_key ? open_.back().key.line : line_of(mark);
     finish(std::move(node));
   }
 

@@ -62,6 +62,7 @@ public:
   result<std::string> ask(const std::string& path, const std::string& body) {
     const auto give_up = clock::now() + patience_.total;
     std::vector<silence> silent;
+    connect_part_ = place_.endpoints.size() == 1 ? 1 : 4;
     for (auto attempt = patience_.attempt;; attempt = std::min(2 * attempt, patience_.total)) {
       for (std::size_t i = 0; i < place_.endpoints.size(); ++i) {
         const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(give_up - clock::now());
@@ -72,6 +73,7 @@ public:
         note(silent, answer.error());
         current_ = (current_ + 1) % place_.endpoints.size();
       }
+      connect_part_ = std::max<std::chrono::milliseconds::rep>(connect_part_ / 2, 1);
       std::this_thread::sleep_for(std::min(pause, patience_.total));
     }
   }
@@ -116,7 +118,7 @@ private:
     std::vector<std::string> headers{"Content-Type: application/json"};
     if (!token_.empty()) headers.push_back("Authorization: " + token_);
     return http_.send({.method = "POST", .url = member() + path, .headers = std::move(headers), .body = body},
-                      left);
+                      left, left / connect_part_);
   }
 
   result<std::string> answer_of(const result<base::http_answer>& answer) const {
@@ -166,6 +168,9 @@ private:
   base::http_client http_;
   std::string token_;
   std::size_t current_ = 0; ///< the member that is asked first
+  /// Of the time for a member, one part of so many is for a new connection: one whose host is down
+  /// never answers, and the next is asked sooner.
+  std::chrono::milliseconds::rep connect_part_ = 1;
 };
 
 etcd_client::etcd_client(std::unique_ptr<implementation> parts)

@@ -59,11 +59,43 @@ result<void> settle_weights(const engine::model& model, prepared_job& job) {
   return {};
 }
 
+/// Names of classes that the data taught: one too many is often one mistyped, and that is the
+/// rarest.
+result<void> check_class_names(const data::dataset& data,
+                               const google::protobuf::RepeatedPtrField<std::string>& names,
+                               const engine::model& model) {
+  const auto wanted = inference::targets_of(model);
+  if (names.empty() || wanted.kind != target_kind::classes || names.size() <= wanted.outputs) return {};
+  struct seen {
+    std::uint64_t first = 0, count = 0;
+  };
+  std::vector<seen> of(static_cast<std::size_t>(names.size()));
+  for (std::uint64_t i = 0; i < data.record_count(); ++i) {
+    const auto number = data.class_of(i);
+    if (!number) return tl::unexpected(number.error());
+    auto& one = of.at(static_cast<std::size_t>(*number));
+    if (one.count++ == 0) one.first = data.number_in_files(i);
+  }
+  const auto rarest = std::ranges::min_element(of, {}, &seen::count) - of.begin();
+  const auto& [first, count] = of[static_cast<std::size_t>(rarest)];
+  return fail(
+      error_code::bad_data,
+      fmt::format(
+          "{}: there are {} classes, but the model has only {} outputs. The rarest class is \"{}\": {}"
+          " of {} records, the first is record {}, counted from 0. Correct the data, or give the model more "
+          "outputs",
+          data.targets_name(), names.size(), wanted.outputs, base::printable(names[static_cast<int>(rarest)]),
+          count, data.record_count(), first));
+}
+
 /// Opens one part of the data and checks it against the model. @returns its number of records.
 result<std::uint64_t> open_checked(const prepared_job& job, const engine::model& model,
                                    data::data_part part) {
   const auto dataset = data::open_part(*job.data, job.spec.data(), job.spec.train().seed(), part);
   if (!dataset) return tl::unexpected(dataset.error());
+  const auto& trained = job.spec.data().train();
+  const auto& names = trained.has_csv() ? trained.csv().classes() : trained.image_folder().classes();
+  if (auto fits = check_class_names(**dataset, names, model); !fits) return tl::unexpected(fits.error());
   if (auto fits = inference::check_fits(**dataset, model); !fits) return tl::unexpected(fits.error());
   if (part == data::data_part::validation) return (*dataset)->record_count();
   if (auto augmented = data::augmentation::build(job.spec.data().train().augment(), **dataset); !augmented)

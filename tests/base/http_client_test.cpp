@@ -108,6 +108,19 @@ TEST(http_client, gives_a_silent_stream_up) {
   EXPECT_EQ(ended.error().code, error_code::timed_out);
 }
 
+TEST(http_client, waits_for_a_connection_as_long_as_for_an_answer) {
+  constexpr auto deadline = 300ms;
+  const test::scripted_server server([](const http_request&) { return http_answer{200, ""}; });
+  auto endpoint = server.endpoint();
+  endpoint.replace(0, std::string{"http"}.size(), "https"); // whose handshake it never answers
+  http_client client({});
+  const auto begun = std::chrono::steady_clock::now();
+  const auto sent = client.send({.method = "GET", .url = endpoint + "/"}, deadline);
+  ASSERT_FALSE(sent);
+  EXPECT_EQ(sent.error().code, error_code::timed_out) << sent.error().message;
+  EXPECT_GE(std::chrono::steady_clock::now() - begun, deadline);
+}
+
 TEST(http_client, that_nobody_answers_is_an_error_and_no_status) {
   http_client client({});
   const auto sent = client.send({.method = "GET", .url = "http://127.0.0.1:1/"}, patience);

@@ -114,6 +114,11 @@ TEST_F(hosted_logs_test, a_log_is_read_in_parts_as_far_as_it_is_written_and_on) 
   root.logs["ps_shard-0"] = "another\n";
   EXPECT_THAT(logs.look(), SizeIs(1));
   EXPECT_THAT(all(*found[0]), ElementsAre("three"));
+  EXPECT_EQ(found[0]->rest(), std::nullopt);
+  root.logs["worker-1"] += "last words";
+  EXPECT_THAT(logs.look(), IsEmpty());
+  EXPECT_THAT(all(*found[0]), IsEmpty());
+  EXPECT_EQ(found[0]->rest(), "last words");
   EXPECT_THAT(missing(logs, true), IsEmpty());
 }
 

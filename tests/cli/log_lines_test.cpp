@@ -128,6 +128,16 @@ TEST_F(log_lines_test, what_is_written_later_comes_later_also_from_a_new_file) {
   EXPECT_THAT(all(logs), ElementsAre(HasSubstr(" b"), HasSubstr(" c")));
 }
 
+TEST_F(log_lines_test, what_stands_behind_the_last_newline_is_a_line_once_nobody_waits_for_more) {
+  append("worker-0.log", line("01.000", "worker-0", "a") + "\nlast words");
+  append("worker-1.log", line("02.000", "worker-1", "torn"));
+  log_merger logs{folder.path(), {}};
+  EXPECT_THAT(all(logs), ElementsAre(HasSubstr(" a")));
+  logs.take_rests();
+  EXPECT_THAT(all(logs), ElementsAre("last words", HasSubstr(" torn")));
+  EXPECT_THAT(all(logs), IsEmpty());
+}
+
 TEST_F(log_lines_test, a_role_or_one_of_its_kind_may_be_asked_for) {
   append("worker-0.log", line("01.000", "worker-0", "a") + "\n");
   append("worker-1.log", line("02.000", "worker-1", "b") + "\n");

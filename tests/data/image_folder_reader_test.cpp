@@ -91,6 +91,9 @@ TEST_F(image_folder_test, what_is_not_a_picture_is_named) {
   job.write("pets/readme.md", "meow");
   EXPECT_THAT(job.refusal(keys), HasSubstr("pets/readme.md: not a folder"));
   std::filesystem::remove(job.folder.path() / "pets/readme.md");
+  std::filesystem::create_symlink("nowhere", job.folder.path() / "pets/cat/link.png");
+  EXPECT_THAT(job.refusal(keys), HasSubstr("pets/cat/link.png: No such file or directory"));
+  std::filesystem::remove(job.folder.path() / "pets/cat/link.png");
   job.write("pets/cat/empty.png", "");
   EXPECT_THAT(job.refusal(keys), HasSubstr("pets/cat/empty.png: the file is empty"));
   auto broken = png_bytes(make_picture(4, 6));

@@ -126,6 +126,18 @@ TEST(validate, what_is_shown_to_others_is_a_port_a_truth_and_a_format) {
 const std::string with_validation =
     with(minimal_spec, "labels: labels}}", "labels: labels}, validation: {records: images, labels: labels}}");
 
+TEST(validate, what_validation_has_from_training_is_told_once) {
+  const auto text =
+      with(minimal_spec, "{train: {records: images, labels: labels}}",
+           "{train: {format: csv, records: t.csv, csv: {target: y, delimiter: ;, classes: [a, a]}}, "
+           "validation: {records: v.csv}}");
+  EXPECT_EQ(problems_of(text),
+            "job.yaml:4: data.train.csv.delimiter: expected one of comma, semicolon, tab, bar, found \";\"\n"
+            "job.yaml:4: data.train.csv.classes: \"a\" is there twice");
+  EXPECT_THAT(problems_of(text, {"data.validation.csv.delimiter=:"}),
+              testing::HasSubstr("data.validation.csv.delimiter: expected one of"));
+}
+
 TEST(validate, evaluation_on_the_way_needs_records_and_snapshots) {
   EXPECT_EQ(problems_of(with_validation, {"train.evaluate_every=2 epochs"}), "");
   EXPECT_EQ(

@@ -257,6 +257,17 @@ TEST_F(prepared_job_test, what_the_data_teaches_is_in_the_specification) {
   EXPECT_EQ(job::write_spec(*again), job::write_spec(job->spec));
 }
 
+TEST_F(prepared_job_test, a_class_too_many_is_told_by_its_name_and_record) {
+  std::ofstream(path("people.csv")) << "age,kind\n1,b\n3,a\n2,c\n4,aa\n5,a\n6,b\n7,c\n";
+  text = with(text, "{records: images, labels: labels}",
+              "{format: csv, records: people.csv, csv: {target: kind}}");
+  text = with(text, "[4]", "[1]");
+  EXPECT_THAT(
+      refusal(error_code::bad_data),
+      HasSubstr("people.csv: there are 4 classes, but the model has only 3 outputs. The rarest class is "
+                "\"aa\": 1 of 7 records, the first is record 3, counted from 0."));
+}
+
 TEST_F(prepared_job_test, only_images_can_be_augmented) {
   EXPECT_TRUE(prepare({"data.train.augment={horizontal_flip: {}}"})) << "2 x 2";
   folder.write("images", idx_bytes({10, 4}, counting(40)));
