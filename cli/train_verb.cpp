@@ -58,11 +58,11 @@ verb_end say_failed(const runtime::begun_run& found, bool json) {
           std::nullopt};
 }
 
-/// Nothing is left to do.
+/// Nothing is left to do. Only its report tells how it ended.
 verb_end say_completed_again(const runtime::begun_run& found, bool json) {
-  say_completed(found.folder, json);
   auto report = dlrun::read_report(found.folder / run_layout::report);
-  if (!report) return {};
+  if (!report) return ended_by(report.error());
+  say_completed(found.folder, json);
   const auto code = static_cast<int>(job::exit_code_for(*report));
   return {code, {}, *std::move(report), std::nullopt};
 }

@@ -295,20 +295,27 @@ result<void> check_completed(const run_folder& folder, const trained_with& past,
                                                   : "--set"));
 }
 
-/// Nothing else says which version a store of a completed run must have. @param journaled as
-/// coordinator::past_run has it
+/// Nothing else says how a completed run ended, and which version its stores must have. @param
+/// journaled as coordinator::past_run has it
 result<void> see_to_report(const resumption& made, const trained_with& past, const std::string& journaled) {
-  std::error_code ignored;
+  const auto folder = made.folder.path().string();
   const auto report = made.folder.path() / run_layout::report;
-  const bool is_restored = made.home && made.home->is_restored();
-  if (!is_restored || std::filesystem::exists(report, ignored)) return {};
+  std::error_code why;
+  if (std::filesystem::exists(report, why)) return {};
+  if (why) return fail(error_code::system, fmt::format("cannot read {}: {}", report.string(), why.message()));
   if (!journaled.empty()) return base::write_file_atomically(report, journaled);
-  return fail(
-      error_code::bad_usage,
-      fmt::format("the run was trained to its end, and its run folder with the report is lost: copy "
-                  "report.json into '{}' from where it was, or take the stores of its PS shards from the "
-                  "hosts that had them: {}",
-                  made.folder.path().string(), tell_hosts(*past.record)));
+  if (made.home && made.home->is_restored())
+    return fail(
+        error_code::bad_usage,
+        fmt::format("the run was trained to its end, and its run folder with the report is lost: copy "
+                    "report.json into '{}' from where it was, or take the stores of its PS shards from the "
+                    "hosts that had them: {}",
+                    folder, tell_hosts(*past.record)));
+  return fail(error_code::bad_usage,
+              fmt::format("the run in '{0}' is completed, and its report.json, which alone says how it "
+                          "ended, is lost: copy it into '{0}' from where there is one; 'dlrun export {1}' "
+                          "writes the model all the same",
+                          folder, base::shell_word(folder)));
 }
 
 /// Where the report goes; a link to it stays one. @returns bad_usage when nothing can be replaced

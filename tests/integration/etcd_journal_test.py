@@ -82,6 +82,16 @@ class one_member(with_etcd):
             self.assertEqual(len(prefixes), 1, prefixes)
             self.assertRegex(prefixes.pop(), r"^dlrun/.*-[0-9a-f]{16}$")
 
+    def test_a_completed_run_gets_a_report_that_was_lost_from_there(self):
+        with self.bench.start(self.small_job()) as job:
+            self.expect_same_bits(job)
+            report = job.run_dir / "report.json"
+            whole = report.read_text()
+            report.unlink()
+            done = subprocess.run([self.program, "resume", str(job.run_dir)], capture_output=True, text=True)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertEqual(report.read_text(), whole)
+
     def test_a_run_whose_etcd_is_lost_is_resumed_from_the_stores_of_its_ps_shards(self):
         with self.bench.start(self.small_job()) as job:
             job.kill_everything_at_step(self.reference()["steps"] // 2)

@@ -89,6 +89,22 @@ class on_one_host(again_and_again):
         self.assertEqual(code, COMPLETED, complaint)
         self.assertIn(report["parameters_sha256"], file.read_bytes()[:4096].decode(errors="replace"))
 
+    def test_a_completed_run_without_a_report_is_not_told_as_one_that_succeeded(self):
+        spec, model = self.spec_with(), self.bench.folder / "model.safetensors"
+        job = self.start(spec)
+        self.expect_same_end(job, spec)
+        report = job.run_dir / "report.json"
+        whole, options = report.read_text(), ("--export", str(model))
+        report.unlink()
+        self.expect_refused(job, "its report.json, which alone says how it ended, is lost", f"dlrun export {job.run_dir}", options=options)
+        report.write_text(whole[:-9])
+        self.expect_refused(job, str(report), "not a report that this dlrun wrote", options=options)
+        self.assertFalse(model.exists())
+        report.write_text(whole)
+        code, _, complaint = job.call(*options)
+        self.assertEqual(code, COMPLETED, complaint)
+        self.assertTrue(model.exists())
+
     def test_a_second_command_beside_it_is_refused(self):
         spec = self.spec_with()
         job = self.start(spec)
