@@ -12,18 +12,26 @@
 namespace dlrun::runtime {
 namespace {
 
-/// "" when the folder has the whole model.
-std::string why_lacking(const std::filesystem::path& folder, const trained_with& trained) {
-  if (!trained.record) return "";
+/// @returns bad_usage when the folder has not the whole model, or a process has a store; other errors
+/// as missing_stores()
+result<void> check_whole(const std::filesystem::path& folder, const trained_with& trained) {
+  if (!trained.record) return {};
   const auto last = last_stores_of(folder, *trained.record);
   const auto missing = missing_stores(folder, *trained.record, last);
-  if (missing.empty()) return "";
+  if (!missing && missing.error().code == error_code::in_use)
+    return fail(error_code::bad_usage,
+                fmt::format("the run folder '{}' is in use: {}", folder.string(), missing.error().message));
+  if (!missing) return tl::unexpected(missing.error());
+  if (missing->empty()) return {};
   const auto known = kept_stores(folder).value_or(coordinator::store_book::stores{});
-  if (last.version > version_id{0}) return tell_not_whole(folder, *trained.record, missing, known);
-  return fmt::format("the run in '{0}' had other hosts, {1}, and a part of its model is there, {2}: copy {3} "
-                     "from their folders into '{0}' ('dlrun explain {4}' says on which host each was last)",
-                     folder.string(), tell_hosts(*trained.record), tell_stores(missing, known),
-                     folders_of_stores(missing), base::shell_word(folder.string()));
+  if (last.version > version_id{0})
+    return fail(error_code::bad_usage, tell_not_whole(folder, *trained.record, *missing, known));
+  return fail(
+      error_code::bad_usage,
+      fmt::format("the run in '{0}' had other hosts, {1}, and a part of its model is there, {2}: copy {3} "
+                  "from their folders into '{0}' ('dlrun explain {4}' says on which host each was last)",
+                  folder.string(), tell_hosts(*trained.record), tell_stores(*missing, known),
+                  folders_of_stores(*missing), base::shell_word(folder.string())));
 }
 
 inference::recorded_inputs recorded_of(const trained_with& trained) {
@@ -35,7 +43,7 @@ result<inference::loaded_model> load_run_in(const run_folder& folder, const mode
   auto trained = read_trained_with(folder);
   if (!trained) return tl::unexpected(trained.error());
   if (auto own = check_stores_are_own(folder.path(), *trained); !own) return tl::unexpected(own.error());
-  if (auto why = why_lacking(folder.path(), *trained); !why.empty()) return fail(error_code::bad_usage, why);
+  if (auto whole = check_whole(folder.path(), *trained); !whole) return tl::unexpected(whole.error());
   const auto file = folder.spec_file(trained->revisions.size() - 1);
   auto loaded = inference::load_run(
       {.folder = folder.path(),

@@ -2,6 +2,7 @@
 
 #include "actors/common/held_store.hpp"
 #include "actors/common/history_conversion.hpp"
+#include "actors/common/patience.hpp"
 #include "job/choices.hpp"
 #include "job/run_layout.hpp"
 #include "runtime/kept_stores.hpp"
@@ -11,6 +12,30 @@
 #include <fmt/ranges.h>
 
 namespace dlrun::runtime {
+namespace {
+
+/// For another process that looks at the same store: `dlrun status` of a run that has just ended.
+constexpr auto look_patience = std::chrono::seconds(1);
+
+/// @returns nothing where there is no store of that run; other errors as look_at_held_store()
+result<std::optional<protocol::held_store>> look_at(const std::filesystem::path& run_dir, ps_shard_id shard,
+                                                    std::uint64_t run) {
+  const auto found = common::try_patiently(look_patience, {},
+                                           [&] { return common::look_at_held_store(run_dir, shard, run); });
+  if (found) return *found;
+  if (found.error().code == error_code::bad_usage) return std::nullopt;
+  return tl::unexpected(found.error());
+}
+
+/// For people, of a run that is complete.
+std::string tell_unknown(const std::filesystem::path& run_dir, const error& why) {
+  return fmt::format(
+      "the run in '{}' is trained to its end, and whether all of its model is there nobody can "
+      "tell: {}; '{}' looks again when that is mended",
+      run_dir.string(), why.message, resume_command(run_dir));
+}
+
+} // namespace
 
 agent::last_stores last_stores_of(const std::filesystem::path& run_dir, const records::RunRecord& record,
                                   const coordinator::store_book::stores& known) {
@@ -28,16 +53,17 @@ agent::last_stores last_stores_of(const std::filesystem::path& run_dir, const re
   return last;
 }
 
-std::vector<ps_shard_id> missing_stores(const std::filesystem::path& run_dir,
-                                        const records::RunRecord& record, agent::last_stores last) {
+result<std::vector<ps_shard_id>> missing_stores(const std::filesystem::path& run_dir,
+                                                const records::RunRecord& record, agent::last_stores last) {
   std::vector<ps_shard_id> missing;
   if (record.hosts().empty()) return missing;
   std::vector<protocol::held_store> there;
   for (ps_shard_id shard{0}; shard.value < last.ps_shards; ++shard.value) {
-    const auto found = common::look_at_held_store(run_dir, shard, record.run());
-    if (found)
-      there.push_back(*found);
-    else if (found.error().code == error_code::bad_usage)
+    const auto found = look_at(run_dir, shard, record.run());
+    if (!found) return tl::unexpected(found.error());
+    if (*found)
+      there.push_back(**found);
+    else
       missing.push_back(shard);
   }
   if (last.version == version_id{0}) return missing;
@@ -85,19 +111,23 @@ std::string why_not_here(const std::filesystem::path& run_dir) {
   const auto run = *record ? (*record)->run() : 0;
   std::vector<ps_shard_id> missing;
   for (const auto& [shard, last] : *known) {
-    const auto found = common::look_at_held_store(run_dir, shard, run);
+    const auto found = look_at(run_dir, shard, run);
+    if (!found) return found.error().message;
     const agent::last_stores all{.version = newest_of(last), .timeline = last.timeline};
-    if (!found || found->opener < last.opener || !holds(&*found, all)) missing.push_back(shard);
+    if (!*found || (*found)->opener < last.opener || !holds(&**found, all)) missing.push_back(shard);
   }
   return missing.empty() ? "" : fmt::format("on hosts alone: {}", tell_stores(missing, *known));
 }
 
 std::string why_not_whole(const std::filesystem::path& run_dir, const dlrun::report& ended) {
+  if (ended.status != run_status::completed) return "";
   const auto record = read_record(run_dir);
-  if (ended.status != run_status::completed || !record || !*record) return "";
+  if (!record) return tell_unknown(run_dir, record.error());
+  if (!*record) return "";
   const auto known = kept_stores(run_dir).value_or(coordinator::store_book::stores{});
   const auto missing = missing_stores(run_dir, **record, last_stores_of(run_dir, **record, known));
-  return missing.empty() ? "" : tell_not_whole(run_dir, **record, missing, known);
+  if (!missing) return tell_unknown(run_dir, missing.error());
+  return missing->empty() ? "" : tell_not_whole(run_dir, **record, *missing, known);
 }
 
 } // namespace dlrun::runtime

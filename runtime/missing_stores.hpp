@@ -18,11 +18,11 @@ namespace dlrun::runtime {
 agent::last_stores last_stores_of(const std::filesystem::path& run_dir, const records::RunRecord& record,
                                   const coordinator::store_book::stores& known = {});
 
-/// The PS shards whose store is not in the run folder, or holds less than `last`. A store that
-/// cannot be read is not reported: whoever opens it says what is wrong. Empty for a run that was
-/// always on one host.
-std::vector<ps_shard_id> missing_stores(const std::filesystem::path& run_dir,
-                                        const records::RunRecord& record, agent::last_stores last);
+/// The PS shards whose store is not in the run folder, or holds less than `last`. Empty for a run
+/// that was always on one host. Waits a second for a store that another process looks at. @returns
+/// errors of the first store that cannot be read: nobody can tell then.
+result<std::vector<ps_shard_id>> missing_stores(const std::filesystem::path& run_dir,
+                                                const records::RunRecord& record, agent::last_stores last);
 
 /// For people: names of the folders of these stores, in the run folder and in those of hosts.
 std::string folders_of_stores(const std::vector<ps_shard_id>& shards);
@@ -35,12 +35,12 @@ std::string tell_not_whole(const std::filesystem::path& run_dir, const records::
                            const coordinator::store_book::stores& known);
 
 /// Which stores of a run that nobody trains are not in its folder as its journal knew them last:
-/// opened by the newest start that joined, with all that it told of. "" when nothing would be lost
-/// with other hosts (R42); for people.
+/// opened by the newest start that joined, with all that it told of, or why nobody can tell. ""
+/// when nothing would be lost with other hosts (R42); for people.
 std::string why_not_here(const std::filesystem::path& run_dir);
 
-/// As tell_not_whole(), for a run that has ended with this report; "" when the run is not complete,
-/// or nothing is missing.
+/// As tell_not_whole(), for a run that has ended with this report, or why nobody can tell whether
+/// the model is whole; "" when the run is not complete, or nothing is missing.
 std::string why_not_whole(const std::filesystem::path& run_dir, const dlrun::report& ended);
 
 } // namespace dlrun::runtime

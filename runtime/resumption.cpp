@@ -334,12 +334,12 @@ std::string tell_left_behind(const run_folder& folder, const trained_with& past)
   if (!past.record) return "";
   const auto missing =
       missing_stores(folder.path(), *past.record, last_stores_of(folder.path(), *past.record));
-  if (missing.empty()) return "";
+  if (!missing || missing->empty()) return ""; // whoever opens a store says what is wrong with it
   return fmt::format(
       "the run had other hosts, {0}, and goes on without them: PS shard {1} has no store in '{2}' and begins "
       "empty, so all go back to what every PS shard can restore, if need be to the beginning; 'dlrun resume "
       "{2} --hosts FILE' goes on with what the stores on those hosts have",
-      tell_hosts(*past.record), fmt::join(missing, ", "), folder.path().string());
+      tell_hosts(*past.record), fmt::join(*missing, ", "), folder.path().string());
 }
 
 /// R38. A run that is completed, and whose root did not come to its end: it lacks stores of other
@@ -351,12 +351,13 @@ result<void> add_gathering(const trained_with& trained, const coordinator::past_
   auto last = last_stores_of(path, *trained.record, past.stores);
   last.timeline = std::max(last.timeline, past.timeline);
   const auto missing = missing_stores(path, *trained.record, last);
-  if (missing.empty() && !(wanted.hosts && root_secrets::are_left(path))) return {};
-  if (!missing.empty()) made.missing = tell_not_whole(path, *trained.record, missing, past.stores);
+  if (!missing) return tl::unexpected(missing.error());
+  if (missing->empty() && !(wanted.hosts && root_secrets::are_left(path))) return {};
+  if (!missing->empty()) made.missing = tell_not_whole(path, *trained.record, *missing, past.stores);
   if (!wanted.hosts) return fail(error_code::bad_usage, made.missing);
   wanted.gathers = true;
   auto prepared = prepare_resumed(trained, wanted, made);
-  if (!prepared && missing.empty()) return {}; // the model is here: that is enough
+  if (!prepared && missing->empty()) return {}; // the model is here: that is enough
   if (!prepared) return prepared;
   made.is_same_job = true;
   made.gathers = last;

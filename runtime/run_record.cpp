@@ -82,7 +82,9 @@ std::optional<records::RunRecord> record_of(const std::string& bytes) {
 result<std::optional<records::RunRecord>> read_record(const std::filesystem::path& run_dir) {
   const auto file = run_dir / run_layout::record;
   std::error_code why;
-  if (!std::filesystem::exists(file, why)) return std::nullopt;
+  if (!std::filesystem::exists(file, why) && !why) return std::nullopt;
+  if (why)
+    return fail(error_code::bad_usage, fmt::format("cannot read '{}': {}", file.string(), why.message()));
   if (auto fine = check_run_files(run_dir); !fine) return tl::unexpected(fine.error());
   std::ifstream stream(file, std::ios::binary);
   const std::string bytes{std::istreambuf_iterator<char>{stream}, {}};

@@ -102,6 +102,22 @@ class comes_together(ends_on_several_hosts):
         job.begin()
         self.expect_whole(job, spec, report)
 
+    def test_when_nobody_could_tell_at_the_end_whether_it_is_whole(self):
+        job, spec = self.begin()
+        record = job.run_dir / "run.record"
+        with self.ending(job):
+            kept = record.read_bytes()
+            record.write_text("cut o")
+        self.assertEqual(job.wait_end(), FAILED, job.output())
+        last = job.output().splitlines()[-1]
+        for word in ("trained to its end", "nobody can tell", str(record), "dlrun resume"):
+            self.assertIn(word, last)
+        self.assertTrue(self.hosts.agent_of("beta"), "it waits for the next root")
+        report = (job.run_dir / "report.json").read_bytes()
+        record.write_bytes(kept)
+        job.begin()
+        self.expect_whole(job, spec, report)
+
     def test_also_from_a_host_that_was_leaving_when_the_root_was_killed(self):
         job, spec = self.begin()
         with self.ending(job) as holder:

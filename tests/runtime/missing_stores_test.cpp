@@ -5,6 +5,7 @@
 #include "tests/runtime/small_training.hpp"
 
 #include <dlrun/training.hpp>
+#include <fstream>
 #include <gmock/gmock.h>
 
 namespace dlrun::runtime {
@@ -34,9 +35,12 @@ protected:
     EXPECT_TRUE(write_report(small.run_dir() / "report.json", report));
   }
   std::vector<ps_shard_id> missing() const {
-    return missing_stores(small.run_dir(), record, last_stores_of(small.run_dir(), record));
+    return missing_stores(small.run_dir(), record, last_stores_of(small.run_dir(), record)).value();
   }
   void lose_store() const { std::filesystem::remove_all(small.run_dir() / "ps_shard-0"); }
+  static void damage_store(const std::filesystem::path& run_dir) {
+    std::ofstream{run_dir / "ps_shard-0/log/CURRENT"} << "nothing\n";
+  }
 
   test::small_training small;
   dlrun::report ended;
@@ -79,7 +83,7 @@ TEST_F(missing_stores_test, have_to_hold_what_the_evaluation_chose_that_ended_th
 TEST_F(missing_stores_test, are_those_of_a_timeline_that_was_left) {
   auto last = last_stores_of(small.run_dir(), record);
   last.timeline = {1};
-  EXPECT_THAT(missing_stores(small.run_dir(), record, last), ElementsAre(ps_shard_id{0}));
+  EXPECT_THAT(missing_stores(small.run_dir(), record, last).value(), ElementsAre(ps_shard_id{0}));
 }
 
 TEST_F(missing_stores_test, have_only_to_be_there_of_a_run_that_is_not_complete) {
@@ -98,6 +102,28 @@ TEST_F(missing_stores_test, are_none_of_a_run_that_was_always_on_one_host) {
   lose_store();
   EXPECT_THAT(missing(), IsEmpty());
   EXPECT_EQ(why_not_whole(small.run_dir(), ended), "");
+}
+
+TEST_F(missing_stores_test, are_not_told_where_a_store_cannot_be_read_and_the_model_is_not_told_as_whole) {
+  damage_store(small.run_dir());
+  const auto missing = missing_stores(small.run_dir(), record, last_stores_of(small.run_dir(), record));
+  ASSERT_FALSE(missing);
+  EXPECT_EQ(missing.error().code, error_code::storage_damaged);
+  const auto told = why_not_whole(small.run_dir(), ended);
+  for (const auto& words : {std::string{"nobody can tell"}, missing.error().message})
+    EXPECT_THAT(told, HasSubstr(words));
+  const auto resumed = training::resume(small.run_dir());
+  ASSERT_FALSE(resumed);
+  EXPECT_EQ(resumed.error().code, error_code::storage_damaged) << resumed.error().message;
+}
+
+TEST_F(missing_stores_test, are_not_told_without_the_record_which_names_the_hosts) {
+  const auto file = small.run_dir() / "run.record";
+  std::ofstream{file} << "cut o";
+  EXPECT_THAT(why_not_whole(small.run_dir(), ended), HasSubstr("nobody can tell"));
+  std::filesystem::remove(file);
+  std::filesystem::create_symlink(file, file); // the system tells an error, not that there is none
+  EXPECT_THAT(why_not_whole(small.run_dir(), ended), HasSubstr("nobody can tell"));
 }
 
 /// Stops a run that has trained.
@@ -122,6 +148,8 @@ TEST_F(missing_stores_test, are_those_that_hold_less_than_the_journal_knows_or_w
   EXPECT_THAT(why_not_here(run_dir), StartsWith("on hosts alone: PS shard 0"));
   std::filesystem::rename(older, run_dir / "ps_shard-0");
   EXPECT_THAT(why_not_here(run_dir), StartsWith("on hosts alone: PS shard 0"));
+  damage_store(run_dir);
+  EXPECT_THAT(why_not_here(run_dir), StartsWith((run_dir / "ps_shard-0/log").string()));
 }
 
 TEST_F(missing_stores_test, keep_a_run_from_being_told_as_complete) {
