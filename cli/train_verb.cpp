@@ -131,7 +131,9 @@ verb_end begin_or_go_on(const train_options& options, const std::optional<runtim
   }
   auto found = runtime::find_begun_run(*asked, options.run_dir, hosts.has_value());
   if (found && !*found) {
-    const auto is_elsewhere = [&] { return hosts && runtime::has_begun_in_etcd(*asked).value_or(false); };
+    const auto is_elsewhere = [&] {
+      return hosts && runtime::look_into_etcd(*asked) == runtime::run_in_etcd::begun;
+    };
     if (auto ended = begin(options, hosts, runtime::torn_beginning::removed, is_elsewhere, how))
       return *std::move(ended);
     found = runtime::find_begun_run(*asked, options.run_dir, hosts.has_value());
@@ -139,7 +141,7 @@ verb_end begin_or_go_on(const train_options& options, const std::optional<runtim
   if (found && *found) return go_on(**found, *asked, hosts, options, how);
   if (found) return ended_by({error_code::in_use, "another root has begun this run just now: try again"});
   auto ended = ended_by(found.error());
-  ended.may_pass = !runtime::has_begun_in_etcd(*asked);
+  ended.may_pass = runtime::look_into_etcd(*asked) == runtime::run_in_etcd::unknown;
   return ended;
 }
 

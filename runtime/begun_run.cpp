@@ -98,11 +98,12 @@ result<std::optional<std::string>> begin_from_archive(const spec::JobSpec& asked
   return tell_restored(**found);
 }
 
-std::optional<bool> has_begun_in_etcd(const spec::JobSpec& asked) {
+run_in_etcd look_into_etcd(const spec::JobSpec& asked) {
   const auto& journal = asked.cluster().journal();
-  if (!journal.has_etcd() || journal.etcd().prefix() == "auto") return false;
+  if (!journal.has_etcd() || journal.etcd().prefix() == "auto") return run_in_etcd::not_begun;
   const auto exists = root_home::exists(asked);
-  return exists ? std::optional{*exists} : std::nullopt;
+  if (!exists) return run_in_etcd::unknown;
+  return *exists ? run_in_etcd::begun : run_in_etcd::not_begun;
 }
 
 result<std::optional<begun_run>> find_begun_run(const spec::JobSpec& asked, const std::string& wanted,

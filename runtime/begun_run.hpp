@@ -3,6 +3,7 @@
 
 #include "proto/job_spec.pb.h"
 
+#include <cstdint>
 #include <dlrun/report.hpp>
 #include <filesystem>
 #include <optional>
@@ -38,8 +39,15 @@ result<std::optional<begun_run>> find_begun_run(const spec::JobSpec& asked, cons
 result<std::optional<std::string>> begin_from_archive(const spec::JobSpec& asked, const std::string& wanted,
                                                       const std::filesystem::path& archives);
 
+/// Whether the etcd has a run of a job.
+enum class run_in_etcd : std::uint8_t {
+  begun,     ///< there is one
+  not_begun, ///< there is none, or the journal of the job is in no etcd
+  unknown,   ///< the etcd does not answer: nobody can tell
+};
+
 /// Where find_begun_run() found none, or failed: whether the etcd has a run of this job by now
-/// (R40). Nothing: nobody can tell.
-std::optional<bool> has_begun_in_etcd(const spec::JobSpec& asked);
+/// (R40).
+run_in_etcd look_into_etcd(const spec::JobSpec& asked);
 
 } // namespace dlrun::runtime
