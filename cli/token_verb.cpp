@@ -5,6 +5,7 @@
 #include "cli/whole_number.hpp"
 
 #include <nlohmann/json.hpp>
+#include <optional>
 
 namespace dlrun::cli {
 namespace {
@@ -19,24 +20,24 @@ struct token_options {
 };
 
 int token(const token_options& options) {
-  const auto answer = ask_root(options.run_dir, fmt::format("token {}", options.valid_s));
-  if (!answer) return complain(answer.error());
-  const auto made = nlohmann::json::parse(*answer, nullptr, false);
-  if (!made.is_object() || (!made.contains("error") && !made.contains("token")))
-    return complain(error{error_code::protocol, "the root of the run gives no token"});
-  if (made.contains("error")) {
-    complain(made.value("error", ""));
-    return made.value("exit_code", static_cast<int>(job::exit_code::job_failed));
-  }
-  const auto line = made.value("token", "") + "\n";
+  std::optional<secret_file> file; // before there is a token, which nobody would have without it
   if (!options.output.empty()) {
-    if (const auto written = write_secret(options.output, line, "the token"); !written)
-      return complain(written.error());
-  } else {
-    say(stdout, "{}", line);
+    auto made = secret_file::create(options.output, "the token");
+    if (!made) return complain(made.error());
+    file.emplace(*std::move(made));
   }
+  const auto answer = request_of_root(options.run_dir, fmt::format("token {}", options.valid_s));
+  if (!answer) return complain(answer.error());
+  if (answer->contains("error")) return complain_of_answer(*answer, "");
+  if (!answer->contains("token"))
+    return complain(error{error_code::protocol, "the root of the run gives no token"});
+  const auto line = answer->value("token", "") + "\n";
+  if (!file)
+    say(stdout, "{}", line);
+  else if (const auto written = file->write(line); !written)
+    return complain(written.error());
   say(stderr, "good for one host, once, for {} s; there: dlrun agent --join {} --token-file FILE\n",
-      options.valid_s, made.value("address", "?"));
+      options.valid_s, answer->value("address", "?"));
   return 0;
 }
 
