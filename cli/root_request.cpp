@@ -33,7 +33,7 @@ std::string why_nobody(const std::filesystem::path& run_dir) {
 
 result<std::string> ask_root(const std::filesystem::path& run_dir, const std::string& request,
                              std::chrono::milliseconds deadline) {
-  auto answer = agent::ask_root(run_dir, request, deadline);
+  auto answer = agent::exchange_with_root(run_dir, request, deadline);
   if (!answer && answer.error().code == error_code::bad_usage)
     if (auto why = why_nobody(run_dir); !why.empty()) return fail(error_code::bad_usage, std::move(why));
   if (answer || answer.error().code != error_code::role_lost) return answer;

@@ -15,7 +15,8 @@ namespace dlrun::cli {
 /// hangs.
 inline constexpr std::chrono::milliseconds answer_deadline{8000};
 
-/// As agent::ask_root(). A root that is gone is told with the command that goes on with the run.
+/// As agent::exchange_with_root(). A root that is gone is told with the command that goes on with
+/// the run.
 result<std::string> ask_root(const std::filesystem::path& run_dir, const std::string& request,
                              std::chrono::milliseconds deadline = answer_deadline);
 /// Nothing for a run that goes on, or may. Else bad_usage: how it ended, with `way_out` where it

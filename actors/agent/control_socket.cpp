@@ -238,7 +238,7 @@ void control_server::answer(base::unique_fd connection) const {
   handler_(request, control_reply{std::move(connection)});
 }
 
-result<std::string> ask_root(const std::filesystem::path& run_dir, const std::string& request,
+result<std::string> exchange_with_root(const std::filesystem::path& run_dir, const std::string& request,
                              std::chrono::milliseconds deadline) {
   const auto root = read_place(run_dir);
   if (!root) return tl::unexpected(root.error());

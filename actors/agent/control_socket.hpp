@@ -58,7 +58,7 @@ private:
 /// Asks the root of the run in `run_dir`. @returns bad_usage when it is no run folder, that of a
 /// root on another host, or of one that has ended the run in order or is about to; role_lost when
 /// the root is gone without that, which names no way out; timed_out when it does not answer.
-result<std::string> ask_root(const std::filesystem::path& run_dir, const std::string& request,
+result<std::string> exchange_with_root(const std::filesystem::path& run_dir, const std::string& request,
                              std::chrono::milliseconds deadline = std::chrono::milliseconds(2000));
 
 } // namespace dlrun::agent

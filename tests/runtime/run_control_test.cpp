@@ -46,7 +46,7 @@ struct run_control_test : testing::Test {
   ~run_control_test() override { caf::anon_send_exit(agent, caf::exit_reason::user_shutdown); }
 
   nlohmann::json ask(const std::string& request) const {
-    const auto answer = agent::ask_root(folder.path(), request, answer_patience);
+    const auto answer = agent::exchange_with_root(folder.path(), request, answer_patience);
     return answer ? nlohmann::json::parse(*answer) : nlohmann::json{{"error", answer.error().message}};
   }
 

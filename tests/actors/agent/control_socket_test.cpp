@@ -29,7 +29,7 @@ protected:
   nlohmann::json told() const { return nlohmann::json::parse(std::ifstream{run_dir / run_layout::agent}); }
   void tell(const nlohmann::json& content) const { std::ofstream{run_dir / run_layout::agent} << content; }
   error refusal() const {
-    const auto answer = ask_root(run_dir, "status");
+    const auto answer = exchange_with_root(run_dir, "status");
     EXPECT_FALSE(answer);
     return answer ? error{} : answer.error();
   }
@@ -40,7 +40,7 @@ protected:
 
 TEST_F(control_socket_test, is_in_the_folder_of_the_run_for_its_user_alone_and_goes_with_the_root) {
   auto server = serve();
-  EXPECT_EQ(ask_root(run_dir, "status").value(), "heard status");
+  EXPECT_EQ(exchange_with_root(run_dir, "status").value(), "heard status");
   struct stat about {};
   ASSERT_EQ(::stat((run_dir / run_layout::control_socket).c_str(), &about), 0);
   EXPECT_TRUE(S_ISSOCK(about.st_mode));
@@ -55,7 +55,7 @@ TEST_F(control_socket_test, is_found_however_long_the_path_of_the_folder_is) {
   run_dir /= std::string(200, 'x');
   fs::create_directories(run_dir);
   const auto server = serve();
-  EXPECT_EQ(ask_root(run_dir, "status").value(), "heard status");
+  EXPECT_EQ(exchange_with_root(run_dir, "status").value(), "heard status");
 }
 
 TEST_F(control_socket_test, takes_the_place_of_what_a_root_left_that_was_killed) {
@@ -68,14 +68,14 @@ TEST_F(control_socket_test, takes_the_place_of_what_a_root_left_that_was_killed)
   tell({{"pid", 1}, {"socket", run_layout::control_socket}});
   EXPECT_EQ(refusal().code, error_code::role_lost);
   const auto server = serve();
-  EXPECT_EQ(ask_root(run_dir, "status").value(), "heard status");
+  EXPECT_EQ(exchange_with_root(run_dir, "status").value(), "heard status");
 }
 
 TEST_F(control_socket_test, is_an_abstract_one_where_the_folder_takes_none) {
   fs::create_directories(run_dir / run_layout::control_socket / "not-empty");
   const auto server = serve();
   EXPECT_THAT(told()["socket"].get<std::string>(), testing::StartsWith("@dlrun-control-"));
-  EXPECT_EQ(ask_root(run_dir, "status").value(), "heard status");
+  EXPECT_EQ(exchange_with_root(run_dir, "status").value(), "heard status");
 }
 
 TEST_F(control_socket_test, an_answer_may_come_later_and_holds_up_nobody) {
@@ -87,9 +87,9 @@ TEST_F(control_socket_test, an_answer_may_come_later_and_holds_up_nobody) {
       reply("at once");
   });
   auto slow = std::async(std::launch::async,
-                         [&] { return ask_root(run_dir, "slow", std::chrono::seconds(60)).value(); });
+                         [&] { return exchange_with_root(run_dir, "slow", std::chrono::seconds(60)).value(); });
   const auto reply = asked.get_future().get();
-  EXPECT_EQ(ask_root(run_dir, "status").value(), "at once");
+  EXPECT_EQ(exchange_with_root(run_dir, "status").value(), "at once");
   reply("in the end");
   EXPECT_EQ(slow.get(), "in the end");
 }
@@ -99,7 +99,7 @@ TEST_F(control_socket_test, an_answer_of_any_size_comes_whole) {
        {std::size_t{160} * 1024, std::size_t{160} * 1024 + 1, std::size_t{3'000'000}}) {
     const std::string whole(bytes, 'x');
     const auto server = serve([&](const std::string&, const control_reply& reply) { reply(whole); });
-    EXPECT_EQ(ask_root(run_dir, "status").value(), whole) << bytes;
+    EXPECT_EQ(exchange_with_root(run_dir, "status").value(), whole) << bytes;
   }
 }
 
@@ -129,7 +129,7 @@ TEST_F(control_socket_test, another_run_in_the_place_of_the_folder_is_left_alone
   fs::create_directories(run_dir);
   const auto server = serve();
   moved = nullptr;
-  EXPECT_EQ(ask_root(run_dir, "status").value(), "heard status");
+  EXPECT_EQ(exchange_with_root(run_dir, "status").value(), "heard status");
   EXPECT_TRUE(fs::is_empty(folder.path().string() + ".moved"));
   fs::remove_all(folder.path().string() + ".moved");
 }
