@@ -16,6 +16,7 @@
 #include <poll.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <system_error>
 #include <unistd.h>
 
 namespace dlrun::agent {
@@ -26,6 +27,9 @@ namespace wire = transport::wire;
 constexpr std::size_t request_bytes_max = 4096;
 constexpr std::size_t packet_bytes_max = 160 * 1024; // it must fit the socket's buffer
 constexpr std::string_view answer_beside = "m";      // a packet beside which comes memory with the answer
+constexpr char no_answer_sign = '\0';            // begins what is none; an answer that does comes in memory
+constexpr std::string_view is_ending{"\0e", 2};  // nobody is left who would answer
+constexpr std::string_view is_refused{"\0r", 2}; // and why
 constexpr int client_patience_ms = 1000;
 constexpr char abstract_sign = '@'; // in front of a name in agent.json, as in /proc/net/unix
 constexpr mode_t socket_mode = 0600;
@@ -155,27 +159,74 @@ bool listens(const root_place& root, const std::filesystem::path& run_dir) {
 }
 
 /// The connection has ended. A root that ends in order takes its file away before its connections
-/// end; one that still listens has nobody left who could answer.
-tl::unexpected<error> why_unanswered(const root_place& root, const std::filesystem::path& run_dir) {
+/// end. @param said the last packet, "" if there was none
+tl::unexpected<error> why_unanswered(const root_place& root, const std::filesystem::path& run_dir,
+                                     std::string_view said = "") {
+  if (said.starts_with(is_refused))
+    return fail(error_code::system, fmt::format("the root of the run (pid {}) cannot answer: {}", root.pid,
+                                                said.substr(is_refused.size())));
   if (const auto now = read_place(run_dir); !now) return tl::unexpected(now.error());
   if (!listens(root, run_dir)) return why_gone(root, run_dir);
-  return fail(error_code::bad_usage, fmt::format("the run in '{}' is ending: its root process (pid {}) does "
-                                                 "not take this any more",
-                                                 run_dir.string(), root.pid));
+  if (said.starts_with(is_ending))
+    return fail(error_code::bad_usage, fmt::format("the run in '{}' is ending: its root process (pid {}) "
+                                                   "does not take this any more",
+                                                   run_dir.string(), root.pid));
+  return fail(error_code::system,
+              fmt::format("the root of the run (pid {}) ended the connection without an answer: try again",
+                          root.pid));
+}
+
+/// Beside a packet, in memory. @returns 0 or errno.
+int send_beside(int connection, std::string_view answer) {
+  const base::unique_fd memory{::memfd_create("dlrun:answer", MFD_CLOEXEC)};
+  if (!memory || !base::write_all(memory.get(), answer)) return errno;
+  return wire::send_packet(connection, answer_beside.data(), answer_beside.size(), memory.get());
 }
 
 } // namespace
 
-/// What fits no packet comes in memory.
-void control_reply::operator()(std::string_view answer) const {
-  if (answer.size() <= packet_bytes_max) {
-    wire::send_packet(connection_->get(), answer.data(), answer.size());
-    return;
+/// Who has asked, and waits for one packet.
+class control_reply::asker {
+public:
+  explicit asker(base::unique_fd connection)
+      : connection_{std::move(connection)} {}
+  ~asker() {
+    if (!is_answered_) send(is_ending);
   }
-  const base::unique_fd memory{::memfd_create("dlrun:answer", MFD_CLOEXEC)};
-  if (memory && base::write_all(memory.get(), answer))
-    wire::send_packet(connection_->get(), answer_beside.data(), answer_beside.size(), memory.get());
+  asker(const asker&) = delete;
+  asker& operator=(const asker&) = delete;
+  asker(asker&&) = delete;
+  asker& operator=(asker&&) = delete;
+
+  /// @returns 0 or errno.
+  int answer(std::string_view answer) {
+    is_answered_ = true;
+    const bool fits = answer.size() <= packet_bytes_max && !answer.starts_with(no_answer_sign);
+    return fits ? send(answer) : send_beside(connection_.get(), answer);
+  }
+  void refuse(std::string_view why) {
+    is_answered_ = true;
+    send(fmt::format("{}{}", is_refused, why));
+  }
+
+private:
+  int send(std::string_view packet) const {
+    return wire::send_packet(connection_.get(), packet.data(), packet.size());
+  }
+
+  base::unique_fd connection_;
+  bool is_answered_ = false;
+};
+
+control_reply::control_reply(base::unique_fd connection)
+    : asker_{std::make_shared<asker>(std::move(connection))} {}
+
+void control_reply::operator()(std::string_view answer) const {
+  if (const int failed = asker_->answer(answer); failed != 0)
+    asker_->refuse(std::generic_category().message(failed));
 }
+
+void control_reply::refuse(std::string_view why) const { asker_->refuse(why); }
 
 result<std::unique_ptr<control_server>> control_server::start(const std::filesystem::path& run_dir,
                                                               handler answer) {
@@ -230,16 +281,22 @@ void control_server::serve(std::span<const pollfd> fds) {
 }
 
 void control_server::answer(base::unique_fd connection) const {
-  if (!wait_readable(connection.get(), client_patience_ms)) return;
+  const int socket = connection.get();
+  const control_reply reply{std::move(connection)};
+  if (!wait_readable(socket, client_patience_ms))
+    return reply.refuse(fmt::format("nothing was asked within {} ms", client_patience_ms));
   std::string request(request_bytes_max, '\0');
-  const auto packet = wire::receive_packet(connection.get(), request.data(), request.size());
-  if (!packet || packet->size == 0 || packet->size > request.size()) return;
+  const auto packet = wire::receive_packet(socket, request.data(), request.size());
+  if (!packet) return reply.refuse(packet.error().message);
+  if (packet->size > request.size())
+    return reply.refuse(fmt::format("what was asked is longer than {} bytes", request_bytes_max));
+  if (packet->size == 0) return; // the asker has gone
   request.resize(packet->size);
-  handler_(request, control_reply{std::move(connection)});
+  handler_(request, reply);
 }
 
 result<std::string> exchange_with_root(const std::filesystem::path& run_dir, const std::string& request,
-                             std::chrono::milliseconds deadline) {
+                                       std::chrono::milliseconds deadline) {
   const auto root = read_place(run_dir);
   if (!root) return tl::unexpected(root.error());
   const auto socket = wire::make_socket();
@@ -248,14 +305,16 @@ result<std::string> exchange_with_root(const std::filesystem::path& run_dir, con
   if (refused == EAGAIN) return no_answer(*root); // as many wait as can
   if (refused != 0) return why_unanswered(*root, run_dir);
   if (auto same = wire::check_peer_user(socket->get()); !same) return tl::unexpected(same.error());
-  if (wire::send_packet(socket->get(), request.data(), request.size()) != 0)
-    return why_unanswered(*root, run_dir);
+  // What has not come any more was refused before.
+  const int unsent = wire::send_packet(socket->get(), request.data(), request.size());
+  if (unsent != 0 && unsent != EPIPE) return why_unanswered(*root, run_dir);
   if (!wait_readable(socket->get(), static_cast<int>(deadline.count()))) return no_answer(*root);
   std::string answer(packet_bytes_max, '\0');
   const auto packet = wire::receive_packet(socket->get(), answer.data(), answer.size());
   if (!packet || packet->size == 0) return why_unanswered(*root, run_dir);
   if (packet->descriptor) return read_all(packet->descriptor.get());
   answer.resize(std::min(packet->size, answer.size()));
+  if (answer.starts_with(no_answer_sign)) return why_unanswered(*root, run_dir, answer);
   return answer;
 }
 

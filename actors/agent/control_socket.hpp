@@ -18,16 +18,19 @@
 
 namespace dlrun::agent {
 
-/// An answer to be given once, at once or later, on any thread. Where nobody gives it the asker
-/// sees the connection end.
+/// An answer to be given once, at once or later, on any thread. Where nobody gives it the asker is
+/// told that the run is ending.
 class control_reply {
 public:
-  explicit control_reply(base::unique_fd connection)
-      : connection_{std::make_shared<const base::unique_fd>(std::move(connection))} {}
+  explicit control_reply(base::unique_fd connection);
+  /// Where it cannot be sent the asker is told why.
   void operator()(std::string_view answer) const;
+  /// In place of an answer: why there is none, though the run goes on.
+  void refuse(std::string_view why) const;
 
 private:
-  std::shared_ptr<const base::unique_fd> connection_;
+  class asker;
+  std::shared_ptr<asker> asker_;
 };
 
 /// Answers one-packet requests of processes of the same user, from its own thread.
@@ -57,8 +60,9 @@ private:
 
 /// Asks the root of the run in `run_dir`. @returns bad_usage when it is no run folder, that of a
 /// root on another host, or of one that has ended the run in order or is about to; role_lost when
-/// the root is gone without that, which names no way out; timed_out when it does not answer.
+/// the root is gone without that, which names no way out; timed_out when it does not answer; system
+/// when it cannot, and says so or ends the connection.
 result<std::string> exchange_with_root(const std::filesystem::path& run_dir, const std::string& request,
-                             std::chrono::milliseconds deadline = std::chrono::milliseconds(2000));
+                                       std::chrono::milliseconds deadline = std::chrono::milliseconds(2000));
 
 } // namespace dlrun::agent

@@ -1,6 +1,7 @@
 // What who asks a root is told when nobody answers.
 #include "cli/root_request.hpp"
 
+#include "actors/agent/control_socket.hpp"
 #include "base/unique_fd.hpp"
 #include "cli/run_watch.hpp"
 #include "job/run_layout.hpp"
@@ -63,6 +64,18 @@ TEST_F(root_request_test, a_run_that_ended_without_a_report_is_told_with_the_way
   EXPECT_THAT(answer.error().message,
               testing::AllOf(testing::HasSubstr("ended without a report"),
                              testing::HasSubstr("'dlrun resume " + run_dir.string() + "'")));
+}
+
+TEST_F(root_request_test, a_root_that_cannot_answer_is_not_told_as_one_whose_job_has_ended) {
+  const auto root =
+      agent::control_server::start(run_dir, [](const std::string&, const agent::control_reply& reply) {
+        reply.refuse("Too many open files");
+      });
+  ASSERT_TRUE(root) << root.error().message;
+  testing::internal::CaptureStderr();
+  const auto looked = [](const nlohmann::json&) -> std::optional<int> { return std::nullopt; };
+  EXPECT_EQ(watch_status(run_dir, std::chrono::milliseconds(1), looked), 1);
+  EXPECT_THAT(testing::internal::GetCapturedStderr(), EndsWith("cannot answer: Too many open files\n"));
 }
 
 /// A root that has the folder.

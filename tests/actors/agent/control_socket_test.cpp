@@ -2,13 +2,17 @@
 
 #include "job/run_layout.hpp"
 #include "tests/data/files.hpp"
+#include "transport/exchange_wire.hpp"
 
 #include <fstream>
 #include <future>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
+#include <poll.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 
 namespace dlrun::agent {
 namespace {
@@ -32,6 +36,20 @@ protected:
     const auto answer = exchange_with_root(run_dir, "status");
     EXPECT_FALSE(answer);
     return answer ? error{} : answer.error();
+  }
+
+  sockaddr_un address_of_socket() const {
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    (run_dir / run_layout::control_socket).string().copy(address.sun_path, sizeof address.sun_path - 1);
+    return address;
+  }
+  base::unique_fd connected() const {
+    auto made = transport::wire::make_socket();
+    EXPECT_TRUE(made);
+    const auto address = address_of_socket();
+    EXPECT_EQ(::connect(made->get(), reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
+    return std::move(*made);
   }
 
   test::temporary_folder folder;
@@ -86,8 +104,9 @@ TEST_F(control_socket_test, an_answer_may_come_later_and_holds_up_nobody) {
     else
       reply("at once");
   });
-  auto slow = std::async(std::launch::async,
-                         [&] { return exchange_with_root(run_dir, "slow", std::chrono::seconds(60)).value(); });
+  auto slow = std::async(std::launch::async, [&] {
+    return exchange_with_root(run_dir, "slow", std::chrono::seconds(60)).value();
+  });
   const auto reply = asked.get_future().get();
   EXPECT_EQ(exchange_with_root(run_dir, "status").value(), "at once");
   reply("in the end");
@@ -121,6 +140,75 @@ TEST_F(control_socket_test, a_root_that_has_nobody_left_to_answer_is_ending_and_
   const auto why = refusal();
   EXPECT_EQ(why.code, error_code::bad_usage);
   EXPECT_THAT(why.message, HasSubstr("is ending"));
+}
+
+/// No descriptor can be made meanwhile.
+class no_descriptors {
+public:
+  no_descriptors() {
+    EXPECT_EQ(::getrlimit(RLIMIT_NOFILE, &before_), 0);
+    const rlimit none{0, before_.rlim_max};
+    EXPECT_EQ(::setrlimit(RLIMIT_NOFILE, &none), 0);
+  }
+  ~no_descriptors() { EXPECT_EQ(::setrlimit(RLIMIT_NOFILE, &before_), 0); }
+  no_descriptors(const no_descriptors&) = delete;
+  no_descriptors& operator=(const no_descriptors&) = delete;
+
+private:
+  rlimit before_{};
+};
+
+TEST_F(control_socket_test, a_root_that_cannot_send_its_answer_is_not_ending) {
+  const auto server = serve([](const std::string&, const control_reply& reply) {
+    const no_descriptors at_the_limit;
+    reply(std::string(3'000'000, 'x'));
+  });
+  const auto why = refusal();
+  EXPECT_EQ(why.code, error_code::system);
+  EXPECT_THAT(why.message, AllOf(HasSubstr("cannot answer"), HasSubstr("Too many open files")));
+}
+
+TEST_F(control_socket_test, an_answer_that_looks_like_a_refusal_is_one_all_the_same) {
+  const std::string answer{"\0r is a text\n", 13};
+  const auto server = serve([&](const std::string&, const control_reply& reply) { reply(answer); });
+  EXPECT_EQ(exchange_with_root(run_dir, "status").value(), answer);
+}
+
+TEST_F(control_socket_test, who_asks_too_much_is_refused_and_the_root_is_not_ending) {
+  const auto server = serve();
+  const auto answer = exchange_with_root(run_dir, std::string(5000, 'x'));
+  ASSERT_FALSE(answer);
+  EXPECT_EQ(answer.error().code, error_code::system);
+  EXPECT_THAT(answer.error().message, HasSubstr("longer than 4096 bytes"));
+}
+
+/// As one does that was stopped between the two.
+TEST_F(control_socket_test, who_connects_and_asks_nothing_for_a_second_is_told_so) {
+  const auto server = serve();
+  const auto asker = connected();
+  pollfd watched{asker.get(), POLLIN, 0};
+  ASSERT_EQ(::poll(&watched, 1, 60'000), 1);
+  EXPECT_NE(transport::wire::send_packet(asker.get(), "status", 6), 0);
+  std::string told(100, '\0');
+  const auto packet = transport::wire::receive_packet(asker.get(), told.data(), told.size());
+  ASSERT_TRUE(packet);
+  EXPECT_THAT(told, HasSubstr("nothing was asked within 1000 ms"));
+}
+
+/// One of an earlier dlrun, or that could not even say why.
+TEST_F(control_socket_test, a_connection_that_ends_without_a_word_tells_nothing_of_the_run) {
+  const auto server = serve();
+  fs::remove(run_dir / run_layout::control_socket);
+  const auto address = address_of_socket();
+  const auto listening = transport::wire::make_socket();
+  ASSERT_TRUE(listening);
+  ASSERT_EQ(::bind(listening->get(), reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
+  ASSERT_EQ(::listen(listening->get(), 2), 0);
+  auto asking = std::async(std::launch::async, [&] { return refusal(); });
+  base::unique_fd{::accept(listening->get(), nullptr, nullptr)}.reset();
+  const auto why = asking.get();
+  EXPECT_EQ(why.code, error_code::system);
+  EXPECT_THAT(why.message, HasSubstr("ended the connection without an answer"));
 }
 
 TEST_F(control_socket_test, another_run_in_the_place_of_the_folder_is_left_alone) {
