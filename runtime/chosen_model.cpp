@@ -12,8 +12,8 @@
 namespace dlrun::runtime {
 namespace {
 
-/// @returns bad_usage when the folder has not the whole model, or a process has a store; other errors
-/// as missing_stores()
+/// @returns bad_usage when the folder has not the whole model, or a process has a store; other
+/// errors as missing_stores()
 result<void> check_whole(const std::filesystem::path& folder, const trained_with& trained) {
   if (!trained.record) return {};
   const auto last = last_stores_of(folder, *trained.record);

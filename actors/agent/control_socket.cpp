@@ -10,10 +10,12 @@
 #include "transport/exchange_wire.hpp"
 #include "transport/run_token.hpp"
 
+#include <array>
 #include <fcntl.h>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <poll.h>
+#include <pwd.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <system_error>
@@ -85,6 +87,14 @@ struct root_place {
   bool is_abstract() const { return socket.starts_with(abstract_sign); }
 };
 
+std::string user_name(uid_t user) {
+  std::array<char, 4096> memory{};
+  passwd entry{};
+  passwd* found = nullptr;
+  ::getpwuid_r(user, &entry, memory.data(), memory.size(), &found);
+  return found != nullptr ? entry.pw_name : fmt::format("{}", user);
+}
+
 tl::unexpected<error> no_run_in(const std::filesystem::path& run_dir) {
   std::error_code why;
   std::string more;
@@ -95,9 +105,12 @@ tl::unexpected<error> no_run_in(const std::filesystem::path& run_dir) {
 
 result<root_place> read_place(const std::filesystem::path& run_dir) {
   const auto file = run_dir / run_layout::agent;
-  std::error_code ignored;
+  std::error_code why;
   std::ifstream in;
-  if (std::filesystem::is_regular_file(file, ignored)) in.open(file);
+  if (std::filesystem::is_regular_file(file, why)) in.open(file);
+  if (why && why != std::errc::no_such_file_or_directory && why != std::errc::not_a_directory)
+    return fail(error_code::bad_usage,
+                fmt::format("cannot look into the run folder '{}': {}", run_dir.string(), why.message()));
   if (auto other = in.is_open() ? std::string{} : job::tell_host_folder(run_dir); !other.empty())
     return fail(error_code::bad_usage, std::move(other));
   if (!in.is_open()) return no_run_in(run_dir);
@@ -129,6 +142,17 @@ tl::unexpected<error> why_gone(const root_place& root, const std::filesystem::pa
       error_code::role_lost,
       fmt::format("the run in '{}' is over: its root process (pid {}) died without ending it in order{}",
                   folder, root.pid, other_namespace));
+}
+
+tl::unexpected<error> of_another_user(const root_place& root, const std::filesystem::path& run_dir) {
+  struct stat about {};
+  const bool is_known = ::stat((run_dir / run_layout::control_socket).c_str(), &about) == 0;
+  return fail(error_code::bad_usage,
+              fmt::format("the run in '{}' belongs to {}, who alone may ask its root process (pid {}): call "
+                          "this as that user",
+                          run_dir.string(),
+                          is_known ? fmt::format("the user {}", user_name(about.st_uid)) : "another user",
+                          root.pid));
 }
 
 /// @returns 0 or errno.
@@ -303,6 +327,7 @@ result<std::string> exchange_with_root(const std::filesystem::path& run_dir, con
   if (!socket) return tl::unexpected(socket.error());
   const int refused = connect_to(socket->get(), *root, run_dir);
   if (refused == EAGAIN) return no_answer(*root); // as many wait as can
+  if (refused == EACCES) return of_another_user(*root, run_dir);
   if (refused != 0) return why_unanswered(*root, run_dir);
   if (auto same = wire::check_peer_user(socket->get()); !same) return tl::unexpected(same.error());
   // What has not come any more was refused before.

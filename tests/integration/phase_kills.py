@@ -210,11 +210,12 @@ class struck_phases:
         expect(not hung, f"in {phase}: {hung}\n{told}")
 
 
-def run_one(bench, spec, reference, pairs, source):
+def run_one(bench, spec, reference, pairs, source, spares_root=False):
     """One job, as long as it lasts. @param pairs gives the next (phase, role), or None; is told of each that was hit
+    @param spares_root PS shards come to no host for good: promotions never end
     @returns the report, and milliseconds until all was as before"""
     with net_hosts.net_hosts(bench.new_run_dir()) as hosts:
-        listed = hosts.write_file(hosts.folder / "hosts.yaml")
+        listed = hosts.write_file(hosts.folder / "hosts.yaml", **({hosts.names[0]: {"cpus": 0}} if spares_root else {}))
         with hosts.start(bench, spec, listed) as job:
             struck = struck_phases(job, hosts, listed, source)
             with contextlib.suppress(job_over):

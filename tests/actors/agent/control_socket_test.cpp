@@ -205,6 +205,8 @@ TEST_F(control_socket_test, a_connection_that_ends_without_a_word_tells_nothing_
   ASSERT_EQ(::bind(listening->get(), reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
   ASSERT_EQ(::listen(listening->get(), 2), 0);
   auto asking = std::async(std::launch::async, [&] { return refusal(); });
+  pollfd comes{listening->get(), POLLIN, 0};
+  ASSERT_EQ(::poll(&comes, 1, -1), 1);
   base::unique_fd{::accept(listening->get(), nullptr, nullptr)}.reset();
   const auto why = asking.get();
   EXPECT_EQ(why.code, error_code::system);
@@ -245,6 +247,27 @@ TEST_F(control_socket_test, a_host_that_was_switched_off_and_on_is_not_another_o
   before["boot"] = "before";
   tell(before);
   EXPECT_EQ(refusal().code, error_code::role_lost);
+}
+
+/// In a process of its own. @returns through its exit code whether it was told bad_usage.
+[[noreturn]] void ask_as_nobody(const fs::path& run_dir) {
+  constexpr uid_t nobody = 65534;
+  if (::setresuid(nobody, nobody, nobody) != 0) std::_Exit(2);
+  const auto answer = exchange_with_root(run_dir, "status");
+  fmt::print(stderr, "{}", answer ? *answer : answer.error().message);
+  std::_Exit(!answer && answer.error().code == error_code::bad_usage ? 1 : 0);
+}
+
+TEST_F(control_socket_test, another_user_is_told_whose_the_run_is_or_that_the_folder_is_closed) {
+  if (::geteuid() != 0) GTEST_SKIP() << "needs root, to be somebody else";
+  const auto server = serve();
+  for (auto path = run_dir; path != folder.path().parent_path(); path = path.parent_path())
+    fs::permissions(path, fs::perms{0755});
+  EXPECT_EXIT(ask_as_nobody(run_dir), testing::ExitedWithCode(1),
+              "belongs to the user root, who alone may ask its root process");
+  fs::permissions(run_dir, fs::perms{0700});
+  EXPECT_EXIT(ask_as_nobody(run_dir), testing::ExitedWithCode(1),
+              "cannot look into the run folder '.*': Permission denied");
 }
 
 TEST_F(control_socket_test, what_is_damaged_is_named) {
