@@ -16,7 +16,7 @@ from dlrun_job import all_run, expect, job_over, now_us, output_of, stat_fields,
 
 PHASES = ("start", "snapshot", "evaluation", "fill", "promotion", "resume")
 ROLES = ("worker", "ps_shard", "coordinator", "keeper")
-WORKERS, PS_SHARDS = 3, 2
+HOSTS, WORKERS, PS_SHARDS = 3, 3, 2
 ORPHAN_GRACE_S = 10
 START_S, PROMOTED_S = 0.15, 0.4  # within which a kill comes after the begin of a start, after a host is given up
 FIND_S, LOOK_S = 20, 0.001
@@ -212,9 +212,9 @@ class struck_phases:
 
 def run_one(bench, spec, reference, pairs, source, spares_root=False):
     """One job, as long as it lasts. @param pairs gives the next (phase, role), or None; is told of each that was hit
-    @param spares_root PS shards come to no host for good: promotions never end
+    @param spares_root the root's host has no roles while others can, of which there are three: PS shards never stay there
     @returns the report, and milliseconds until all was as before"""
-    with net_hosts.net_hosts(bench.new_run_dir()) as hosts:
+    with net_hosts.net_hosts(bench.new_run_dir(), HOSTS + spares_root) as hosts:
         listed = hosts.write_file(hosts.folder / "hosts.yaml", **({hosts.names[0]: {"cpus": 0}} if spares_root else {}))
         with hosts.start(bench, spec, listed) as job:
             struck = struck_phases(job, hosts, listed, source)
