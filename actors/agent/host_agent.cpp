@@ -15,8 +15,9 @@ namespace {
 
 constexpr auto host_tick_period = std::chrono::milliseconds(100);
 constexpr auto join_deadline = std::chrono::seconds(2);
-/// Of logs, at a time: more than the agent of the job asks for at its end.
-constexpr std::size_t reads_max = 64;
+/// At a time: more than the root asks for, which is 64 logs for who reads them, 8 parts of stores
+/// and as many of logs at the end, and one of an archive, each up to 3 times.
+constexpr std::size_t reads_max = 256;
 
 } // namespace
 
@@ -91,11 +92,24 @@ void host_agent_state::on_found(const result<protocol::agent_actor>& found, std:
   join();
 }
 
-/// With no cores once it is to leave.
+/// It first looks at the stores, beside its other turns, since that may wait for who has one open.
+/// What starts or ends meanwhile is told by a report of its own, which follows the answer of the
+/// root.
 void host_agent_state::join() {
   dialling_ = true;
   auto running = core_.running();
-  auto stores = arguments_.stores(running);
+  if (!arguments_.stores) return tell_joined(std::move(running), {});
+  reader_.run([this, look = arguments_.stores, running = std::move(running), dial = dials_,
+               post = common::poster<protocol::host_agent_actor>{self_}] {
+    post([this, running, stores = look(running), dial] {
+      if (agent_ && dial == dials_) tell_joined(running, stores); // else that link is lost
+    });
+  });
+}
+
+/// With no cores once it is to leave.
+void host_agent_state::tell_joined(std::vector<protocol::running_start> running,
+                                   std::vector<protocol::held_store> stores) {
   const protocol::host_joined here{.host = arguments_.core.host,
                                    .boot = arguments_.core.boot,
                                    .pid = static_cast<std::int32_t>(::getpid()),
@@ -134,31 +148,21 @@ void host_agent_state::lose_link(const std::string& why) {
   core_.on_link_lost(arguments_.now());
 }
 
-// ---- what PS shards left here
+// ---- files of roles here: the disk may be slow, and beats go on
 
-protocol::store_listing
-host_agent_state::on_listing_wanted(const protocol::store_listing_wanted& wanted) const {
-  auto files = list_store(common::store_directory(arguments_.folder, wanted.shard));
-  if (!files) return {files.error().message, {}};
-  return {{}, std::move(*files)};
-}
-
-protocol::store_part host_agent_state::on_part_wanted(const protocol::store_part_wanted& wanted) const {
-  auto bytes = read_store_part(common::store_directory(arguments_.folder, wanted.shard), wanted);
-  if (!bytes) return {bytes.error().message, {}};
-  return {{}, std::move(*bytes)};
-}
-
-// ---- logs and snapshots of roles here, while the job runs: the disk may be slow, and beats go on
-
-template <class Answer>
-caf::result<Answer> host_agent_state::read_files(std::function<Answer()> read) {
+/// One after the other, in the order in which they are asked for. Nothing here removes or changes a
+/// store; the root asks for one only when none of its roles has it open. `read` returns what the
+/// Answer has beside the reason of a failure.
+template <class Answer, class Read>
+caf::result<Answer> host_agent_state::read_files(Read read) {
   if (reads_ == reads_max) return Answer{"it is asked for too many files at a time", {}};
   ++reads_;
   auto promise = self_->make_response_promise<Answer>();
   reader_.run(
       [this, read = std::move(read), promise, post = common::poster<protocol::host_agent_actor>{self_}] {
-        auto answer = std::make_shared<Answer>(read());
+        auto had = read();
+        auto answer =
+            std::make_shared<Answer>(had ? Answer{{}, std::move(*had)} : Answer{had.error().message, {}});
         post([this, promise, answer]() mutable {
           --reads_;
           promise.deliver(std::move(*answer));
@@ -167,41 +171,42 @@ caf::result<Answer> host_agent_state::read_files(std::function<Answer()> read) {
   return promise;
 }
 
+caf::result<protocol::store_listing>
+host_agent_state::on_listing_wanted(const protocol::store_listing_wanted& wanted) {
+  return read_files<protocol::store_listing>(
+      [store = common::store_directory(arguments_.folder, wanted.shard)] { return list_store(store); });
+}
+
+caf::result<protocol::store_part>
+host_agent_state::on_part_wanted(const protocol::store_part_wanted& wanted) {
+  return read_files<protocol::store_part>([store = common::store_directory(arguments_.folder, wanted.shard),
+                                           wanted] { return read_store_part(store, wanted); });
+}
+
 caf::result<protocol::log_listing> host_agent_state::on_log_listing_wanted() {
-  return read_files<protocol::log_listing>([folder = arguments_.folder]() -> protocol::log_listing {
-    auto logs = list_logs(folder);
-    if (!logs) return {logs.error().message, {}};
-    return {{}, std::move(*logs)};
-  });
+  return read_files<protocol::log_listing>([folder = arguments_.folder] { return list_logs(folder); });
+}
+
+caf::result<protocol::log_part>
+host_agent_state::on_log_part_wanted(const protocol::log_part_wanted& wanted) {
+  return read_files<protocol::log_part>(
+      [folder = arguments_.folder, wanted] { return read_log_part(folder, wanted); });
 }
 
 caf::result<protocol::store_listing>
 host_agent_state::on_snapshots_wanted(const protocol::snapshots_wanted& wanted) {
   return read_files<protocol::store_listing>(
-      [folder = arguments_.folder, wanted]() -> protocol::store_listing {
-        auto files = keep_snapshots(common::store_directory(folder, wanted.shard), wanted.kept);
-        if (!files) return {files.error().message, {}};
-        return {{}, std::move(*files)};
+      [store = common::store_directory(arguments_.folder, wanted.shard), wanted] {
+        return keep_snapshots(store, wanted.kept);
       });
 }
 
 caf::result<protocol::store_part>
 host_agent_state::on_snapshot_part_wanted(const protocol::snapshot_part_wanted& wanted) {
-  return read_files<protocol::store_part>([folder = arguments_.folder, wanted]() -> protocol::store_part {
-    auto bytes = read_kept_snapshot(common::store_directory(folder, wanted.shard), wanted.file, wanted.offset,
-                                    wanted.size);
-    if (!bytes) return {bytes.error().message, {}};
-    return {{}, std::move(*bytes)};
-  });
-}
-
-caf::result<protocol::log_part>
-host_agent_state::on_log_part_wanted(const protocol::log_part_wanted& wanted) {
-  return read_files<protocol::log_part>([folder = arguments_.folder, wanted]() -> protocol::log_part {
-    auto bytes = read_log_part(folder, wanted);
-    if (!bytes) return {bytes.error().message, {}};
-    return {{}, std::move(*bytes)};
-  });
+  return read_files<protocol::store_part>(
+      [store = common::store_directory(arguments_.folder, wanted.shard), wanted] {
+        return read_kept_snapshot(store, wanted.file, wanted.offset, wanted.size);
+      });
 }
 
 // ---- beats

@@ -23,9 +23,10 @@ struct host_agent_arguments {
   std::uint32_t cpus = 1;       ///< that roles may use here
   std::uint32_t gpus = 0;       ///< that workers use here
   bool preemptible = false;     ///< this host may go at short notice
-  /// What is here of stores that no PS shard of these has open.
+  /// What is here of stores that no PS shard of these has open. May block: it is called on a thread
+  /// of the actor's. Null: nothing is.
   std::function<std::vector<protocol::held_store>(const std::vector<protocol::running_start>& running)>
-      stores = [](const auto&) { return std::vector<protocol::held_store>{}; };
+      stores{};
   std::filesystem::path folder{}; ///< where they are
   std::string data_at{};          ///< tensor server that gives the job's data to others
   protocol::data_intake intake{}; ///< what others gave of it
@@ -69,14 +70,15 @@ private:
   void dial();
   void on_found(const result<protocol::agent_actor>& found, std::uint64_t dial);
   void join();
-  protocol::store_listing on_listing_wanted(const protocol::store_listing_wanted& wanted) const;
-  protocol::store_part on_part_wanted(const protocol::store_part_wanted& wanted) const;
+  void tell_joined(std::vector<protocol::running_start> running, std::vector<protocol::held_store> stores);
+  caf::result<protocol::store_listing> on_listing_wanted(const protocol::store_listing_wanted& wanted);
+  caf::result<protocol::store_part> on_part_wanted(const protocol::store_part_wanted& wanted);
   caf::result<protocol::log_listing> on_log_listing_wanted();
   caf::result<protocol::log_part> on_log_part_wanted(const protocol::log_part_wanted& wanted);
   caf::result<protocol::store_listing> on_snapshots_wanted(const protocol::snapshots_wanted& wanted);
   caf::result<protocol::store_part> on_snapshot_part_wanted(const protocol::snapshot_part_wanted& wanted);
-  template <class Answer>
-  caf::result<Answer> read_files(std::function<Answer()> read);
+  template <class Answer, class Read>
+  caf::result<Answer> read_files(Read read);
   result<void> begin_beats();
   void on_sighting(const sighting& seen);
   void look_where(const std::string& at);
@@ -97,7 +99,7 @@ private:
   bool dialling_ = false;         ///< or joining
   std::uint64_t dials_ = 0;       ///< an earlier one counts no more
   std::size_t reads_ = 0;         ///< that have not been answered
-  common::task_thread reader_{"dlrun-logs"};
+  common::task_thread reader_{"dlrun-files"};
 };
 
 } // namespace dlrun::agent

@@ -5,6 +5,12 @@
 #include "actors/protocol/type_ids.hpp"
 
 #include <caf/scheduler/test_coordinator.hpp>
+#include <chrono>
+#include <gtest/gtest.h>
+#include <mutex>
+#include <thread>
+#include <utility>
+#include <vector>
 
 namespace dlrun::test {
 
@@ -15,6 +21,38 @@ struct virtual_actors : caf::actor_system_config {
   }
 };
 
+/// CAF's own, to which threads of actors may post too: what they post is taken by the test's
+/// thread.
+class virtual_scheduler : public caf::scheduler::test_coordinator {
+public:
+  using test_coordinator::test_coordinator;
+
+  /// @returns whether there was anything
+  bool take_posted() {
+    const std::scoped_lock lock{mutex_};
+    jobs.insert(jobs.end(), posted_.begin(), posted_.end());
+    return !std::exchange(posted_, {}).empty();
+  }
+
+protected:
+  void enqueue(caf::resumable* job) override {
+    if (std::this_thread::get_id() == test_) return test_coordinator::enqueue(job);
+    const std::scoped_lock lock{mutex_};
+    posted_.push_back(job);
+  }
+
+private:
+  const std::thread::id test_ = std::this_thread::get_id();
+  std::mutex mutex_;
+  std::vector<caf::resumable*> posted_;
+};
+
+struct virtual_actors_with_threads : virtual_actors {
+  virtual_actors_with_threads() {
+    module_factories.emplace_back([](caf::actor_system& of) { return new virtual_scheduler{of}; });
+  }
+};
+
 /// The system and its time. What is spawned in it is to end before it goes.
 class virtual_time {
 protected:
@@ -22,7 +60,18 @@ protected:
 
   /// Handles all messages that are there.
   void dispatch() {
-    while (scheduler.try_run_once()) {
+    do {
+      while (scheduler.try_run_once()) {
+      }
+    } while (scheduler.take_posted());
+  }
+  /// Until `holds()`, for which threads of actors have to work. Virtual time stands still.
+  template <class Condition>
+  void dispatch_until(const Condition& holds) {
+    const auto due = std::chrono::steady_clock::now() + std::chrono::minutes(1);
+    for (dispatch(); !holds(); dispatch()) {
+      ASSERT_LT(std::chrono::steady_clock::now(), due) << "it never comes about";
+      std::this_thread::yield();
     }
   }
   /// In steps, as long as ticks of actors are apart.
@@ -35,10 +84,9 @@ protected:
   }
 
   protocol::time_point now{std::chrono::hours(1)};
-  virtual_actors config;
+  virtual_actors_with_threads config;
   caf::actor_system system{config};
-  caf::scheduler::test_coordinator& scheduler =
-      dynamic_cast<caf::scheduler::test_coordinator&>(system.scheduler());
+  virtual_scheduler& scheduler = dynamic_cast<virtual_scheduler&>(system.scheduler());
 };
 
 } // namespace dlrun::test

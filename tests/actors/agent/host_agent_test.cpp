@@ -3,6 +3,8 @@
 #include "actors/agent/agent.hpp"
 #include "actors/agent/host_agent.hpp"
 
+#include "tests/actors/agent/hosts_by_hand.hpp"
+#include "tests/actors/agent/slow_file.hpp"
 #include "tests/actors/mailbox.hpp"
 #include "tests/actors/small_job.hpp"
 #include "tests/actors/virtual_actors.hpp"
@@ -10,6 +12,7 @@
 
 #include <algorithm>
 #include <fstream>
+#include <future>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <thread>
@@ -47,49 +50,6 @@ public:
 
 private:
   launch_events events_;
-};
-
-/// Runs no command: the test makes the agents of hosts.
-class order_of_hosts : public host_starter {
-public:
-  void run(const std::string& host, std::function<void(std::string)> ended) override {
-    runs.push_back(host);
-    ended_ = std::move(ended);
-  }
-  void kill(const std::string& host) override { kills.push_back(host); }
-  void ask_to_end(const std::string&) override {}
-  void end(const std::string& why) { ended_(why); }
-
-  std::vector<std::string> runs;
-  std::vector<std::string> kills;
-
-private:
-  std::function<void(std::string)> ended_;
-};
-
-/// Beats nobody: the test says what is seen.
-class beats_by_hand : public beat_service {
-public:
-  explicit beats_by_hand(std::string address)
-      : address_{std::move(address)} {}
-
-  const std::string& address() const override { return address_; }
-  result<void> watch(const beat_peer& peer, told tell) override {
-    watched[peer.name] = peer;
-    tells_[peer.name] = std::move(tell);
-    return {};
-  }
-  void forget(const std::string& name) override { watched.erase(name); }
-  result<void> call(const beat_peer&, protocol::time_point) override { return {}; }
-  void note_turn() override { ++turns; }
-  void see(const std::string& name, const sighting& what) { tells_.at(name)(what); }
-
-  std::map<std::string, beat_peer> watched;
-  int turns = 0;
-
-private:
-  std::string address_;
-  std::map<std::string, told> tells_;
 };
 
 class host_agent_test : public testing::Test, protected test::virtual_time {
@@ -134,6 +94,7 @@ protected:
     beta = system.spawn(host_agent_state::start,
                         host_agent_arguments{.core = {.host = "beta", .boot = boot, .orphan_grace = 10s},
                                              .cpus = 8,
+                                             .stores = stores_of_beta,
                                              .folder = folder.path() / "beta",
                                              .dial =
                                                  [this](const auto& found) {
@@ -194,22 +155,29 @@ protected:
                               .role = worker_role, .self = there->starts.at(0).self, .state = "training"});
   }
 
+  /// Until `closed` a process of before has the store open. On the test's thread nobody waits.
+  static auto look_that_waits(std::promise<void>& closed) {
+    return [test = std::this_thread::get_id(),
+            open = closed.get_future().share()](const std::vector<protocol::running_start>&) {
+      if (std::this_thread::get_id() != test) open.wait();
+      return std::vector<protocol::held_store>{{{0}, {1}, {1}, step_id{40}}};
+    };
+  }
+
   /// Of beta, which reads on a thread of its own.
   template <class Answer, class Wanted>
   Answer ask_beta(const Wanted& wanted) {
     const caf::scoped_actor asker{system};
     auto question = asker->request(beta, 60s, wanted);
-    const auto due = std::chrono::steady_clock::now() + 60s;
-    while (!asker->has_next_message() && std::chrono::steady_clock::now() < due) {
-      dispatch();
-      std::this_thread::yield();
-    }
+    dispatch_until([&] { return asker->has_next_message(); });
     Answer all;
     question.receive([&](const Answer& answer) { all = answer; },
                      [](const caf::error& why) { ADD_FAILURE() << to_string(why); });
     return all;
   }
 
+  static constexpr std::chrono::milliseconds longer_than_a_hang = 6s;
+  static_assert(longer_than_a_hang > watch_rules{}.hang_max);
   static constexpr role_name shard_role{role_kind::ps_shard, 0};
   static constexpr role_name worker_role{role_kind::worker, 0};
 
@@ -226,6 +194,7 @@ protected:
   std::shared_ptr<routed_launcher> routed;
   protocol::agent_actor agent;
   protocol::host_agent_actor beta;
+  decltype(host_agent_arguments::stores) stores_of_beta;
   bool notice = false; ///< for beta: it is to leave
   int dials = 0;       ///< of beta
   int left = 0;        ///< links to the root that beta ended
@@ -450,6 +419,61 @@ TEST_F(host_agent_test, its_snapshots_can_be_kept_and_had_while_the_job_runs) {
   };
   EXPECT_EQ(read("40-0.snap").bytes, "456789");
   EXPECT_NE(read("50-0.snap").failure, "");
+}
+
+TEST_F(host_agent_test, who_has_a_store_open_that_a_host_looks_at_holds_up_none_of_its_turns) {
+  std::promise<void> closed;
+  stores_of_beta = look_that_waits(closed);
+  start_beta(7);
+  pass(longer_than_a_hang);
+  EXPECT_GE(beta_beats->turns, 59);
+  EXPECT_FALSE(routed->waiting().wait_until_there(0s).has_value()) << "it tells what it has first";
+  closed.set_value();
+  dispatch_until([&] { return routed->waiting().wait_until_there(0s).has_value(); });
+  const auto* told = routed->roles().places().stores().find("beta", {0});
+  ASSERT_NE(told, nullptr);
+  EXPECT_EQ(told->end, step_id{40});
+}
+
+TEST_F(host_agent_test, what_a_host_has_is_not_told_to_a_root_that_is_gone_meanwhile) {
+  std::promise<void> closed;
+  stores_of_beta = look_that_waits(closed);
+  start_beta(7);
+  caf::anon_send_exit(agent, caf::exit_reason::kill);
+  agent = nullptr;
+  dispatch();
+  closed.set_value();
+  ask_beta<protocol::log_listing>(protocol::log_listing_wanted{}); // is answered behind that
+  const auto before = dials;
+  pass(1s);
+  EXPECT_GE(dials - before, 9);
+}
+
+TEST_F(host_agent_test, a_disk_that_stands_still_holds_up_the_files_of_stores_and_no_turn) {
+  start_beta(7);
+  begin_job();
+  const auto store = folder.path() / "beta" / "ps_shard-0";
+  std::filesystem::create_directories(store);
+  std::ofstream{store / "quick"} << "0123456789";
+  test::slow_file slow{store / "slow"};
+  const caf::scoped_actor asker{system};
+  auto unread = asker->request(beta, 60s, protocol::store_part_wanted{{0}, "slow", 0, 1});
+  const caf::scoped_actor later{system};
+  auto listed = later->request(beta, 60s, protocol::store_listing_wanted{{0}});
+  const auto before = beta_beats->turns;
+  pass(longer_than_a_hang);
+  EXPECT_GE(beta_beats->turns - before, 59);
+  EXPECT_FALSE(asker->has_next_message() || later->has_next_message());
+  slow.release();
+  dispatch_until([&] { return later->has_next_message(); });
+  const auto unanswered = [](const caf::error& why) { ADD_FAILURE() << to_string(why); };
+  unread.receive([](const protocol::store_part& part) { EXPECT_THAT(part.failure, HasSubstr("slow")); },
+                 unanswered);
+  listed.receive(
+      [](const protocol::store_listing& all) {
+        EXPECT_THAT(all.files, testing::ElementsAre(protocol::stored_file{"quick", 10, false}));
+      },
+      unanswered);
 }
 
 TEST_F(host_agent_test, the_root_knows_which_hosts_can_be_asked_for_logs) {
