@@ -83,9 +83,14 @@ void store_collector::on_part(const protocol::store_part_wanted& wanted, const p
   ask_for_next_part();
 }
 
+/// On a thread of its own, since a disk takes long for a whole store. Meanwhile the actor leaves
+/// the intake alone: no question about that store is open any more. Nor does anything start that
+/// would set the store in the run folder aside.
 void store_collector::finish_store() {
-  const auto placed = intake_->finish();
-  end_store(placed ? "" : placed.error().message);
+  placing_ = std::jthread{[this, post = common::poster<protocol::agent_actor>{self_}] {
+    const auto placed = intake_->finish();
+    post([this, failure = placed ? "" : placed.error().message] { end_store(failure); });
+  }};
 }
 
 void store_collector::end_store(std::string failure) {

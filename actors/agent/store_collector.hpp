@@ -7,6 +7,7 @@
 
 #include <functional>
 #include <string>
+#include <thread>
 #include <vector>
 
 namespace dlrun::agent {
@@ -30,7 +31,8 @@ struct collected_store {
 std::vector<protocol::job_event> tell_collected(const std::vector<collected_store>& stores);
 
 /// One store after the other, of each a few parts at a time; what is not answered is asked for
-/// again, a few times. Called by its actor `self` only, which outlives this and waits for the disk.
+/// again, a few times. Called by its actor `self` only, which outlives this. The actor writes what
+/// comes; it has its turns while a whole store is made durable.
 class store_collector {
 public:
   using pointer = protocol::agent_actor::base*;
@@ -60,6 +62,7 @@ private:
   std::vector<collected_store> collected_; ///< of the first of them; the next is being brought
   std::optional<store_intake> intake_;     ///< of the one that is being brought
   done_handler done_;
+  std::jthread placing_{}; ///< the one that is whole; joined when this ends
 };
 
 } // namespace dlrun::agent

@@ -55,7 +55,7 @@ protected:
     return {name, script->folder, add_host(name, script, play_log_host)};
   }
   std::vector<staying_logs> collect(std::vector<logging_host> wanted) {
-    return collected<std::vector<staying_logs>>(std::move(wanted), 60s);
+    return collected<std::vector<staying_logs>>(std::move(wanted));
   }
   std::string copy(const std::string& host, const std::string& name) const {
     std::ifstream in(copied_logs(run_dir(), host) / name, std::ios::binary);

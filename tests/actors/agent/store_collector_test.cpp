@@ -3,20 +3,21 @@
 
 #include "actors/common/history_conversion.hpp"
 #include "tests/actors/agent/collector_fixture.hpp"
+#include "tests/actors/agent/slow_file.hpp"
 
 namespace dlrun::agent {
 namespace {
 
 namespace fs = std::filesystem;
-using namespace std::chrono_literals;
 using protocol::host_agent_actor;
 using testing::HasSubstr;
 
 /// How a host behaves.
 struct host_script {
   fs::path folder;
-  int silences = 0;        ///< so many questions get no answer but an error
-  std::string breaks_at{}; ///< this file cannot be read
+  int silences = 0;                         ///< so many questions get no answer but an error
+  std::string breaks_at{};                  ///< this file cannot be read
+  std::function<void()> when_asked = [] {}; ///< for a part
 };
 
 bool is_silent(host_script& script) { return script.silences > 0 && script.silences-- > 0; }
@@ -31,6 +32,7 @@ host_agent_actor::behavior_type play_host(host_agent_actor::pointer,
         return protocol::store_listing{{}, std::move(*files)};
       },
       [script](const protocol::store_part_wanted& wanted) -> caf::result<protocol::store_part> {
+        script->when_asked();
         if (is_silent(*script)) return caf::make_error(caf::sec::request_receiver_down);
         if (wanted.path == script->breaks_at) return protocol::store_part{"its disk is broken", {}};
         auto bytes = read_store_part(common::store_directory(script->folder, wanted.shard), wanted);
@@ -55,7 +57,7 @@ protected:
     return {{shard}, name, add_host(name, script, play_host)};
   }
   std::vector<collected_store> collect(std::vector<store_elsewhere> stores) {
-    return collected<std::vector<collected_store>>(std::move(stores), 10s);
+    return collected<std::vector<collected_store>>(std::move(stores));
   }
   void expect_whole(std::uint32_t shard, const std::string& host) {
     EXPECT_EQ(*list_store(store_here(shard)),
@@ -120,6 +122,26 @@ TEST_F(store_collector_test, a_store_that_cannot_be_read_leaves_the_one_that_was
   EXPECT_TRUE(fs::exists(store_here(1) / "old"));
   expect_whole(2, "gamma");
   EXPECT_EQ(things_in_run_dir(), 2U);
+}
+
+TEST_F(store_collector_test, a_disk_that_stands_still_holds_up_no_turn_of_the_agent) {
+  const auto beta = host_with(1, "beta");
+  std::ofstream(common::store_directory(scripts.at("beta")->folder, {1}) / "empty");
+  std::optional<test::slow_file> slow;
+  scripts.at("beta")->when_asked = [&] {
+    if (!slow) slow.emplace(store_here(1).string() + ".part/empty");
+  };
+  std::optional<std::vector<collected_store>> said;
+  begin(std::vector{beta}, said); // all of it comes
+  bool has_had_turn = false;
+  common::post(agent, [&] { has_had_turn = true; });
+  dispatch();
+  EXPECT_TRUE(has_had_turn);
+  EXPECT_FALSE(said) << "it is made durable";
+  slow->release();
+  dispatch_until([&] { return said.has_value(); });
+  EXPECT_THAT(said->at(0).failure, HasSubstr("make durable"));
+  EXPECT_EQ(things_in_run_dir(), 0U);
 }
 
 } // namespace
