@@ -111,8 +111,9 @@ result<std::optional<begun_run>> find_begun_run(const spec::JobSpec& asked, cons
   if (auto keeps = check_keeps_something(asked); !keeps) return tl::unexpected(keeps.error());
   const auto place = place_for_run(wanted, asked);
   if (holds_at_most_a_beginning(place)) return find_in_etcd(asked, place, has_hosts);
-  std::error_code ignored;
-  if (!std::filesystem::exists(place / run_layout::record, ignored))
+  const auto is_recorded = has_record(place);
+  if (!is_recorded) return tl::unexpected(is_recorded.error());
+  if (!*is_recorded)
     return fail(
         error_code::bad_usage,
         fmt::format("what is in the folder '{0}' is no run that this dlrun has begun: it has no "

@@ -83,6 +83,11 @@ result<base::unique_fd> lock(const std::filesystem::path& folder) {
   return fd;
 }
 
+tl::unexpected<error> cannot_look_into(const std::filesystem::path& folder, const std::error_code& why) {
+  return fail(error_code::bad_usage,
+              fmt::format("cannot look into the run folder '{}': {}", folder.string(), why.message()));
+}
+
 /// A folder that was copied without its lock is nobody's.
 result<base::unique_fd> lock_to_read(const std::filesystem::path& folder) {
   const auto file = folder / run_layout::lock;
@@ -97,9 +102,13 @@ result<base::unique_fd> lock_to_read(const std::filesystem::path& folder) {
 }
 
 /// Either will do: spec.yaml may have been removed, and runs of dlrun 0.1 have no record.
-bool holds_run(const std::filesystem::path& folder, std::error_code& why) {
-  return std::filesystem::exists(folder / run_layout::spec, why) ||
-         std::filesystem::exists(folder / run_layout::record, why);
+/// @returns bad_usage when nobody can tell.
+result<bool> holds_run(const std::filesystem::path& folder) {
+  std::error_code why;
+  const bool holds = std::filesystem::exists(folder / run_layout::record, why) ||
+                     (!why && std::filesystem::exists(folder / run_layout::spec, why));
+  if (why) return cannot_look_into(folder, why);
+  return holds;
 }
 
 /// Names of what one has made that has not written the record yet. What is to be a file is made
@@ -131,8 +140,9 @@ result<void> remove_beginning(const std::filesystem::path& folder) {
 }
 
 result<void> check_holds_no_run(const std::filesystem::path& folder) {
-  std::error_code why;
-  if (!holds_run(folder, why)) return {};
+  const auto holds = holds_run(folder);
+  if (!holds) return tl::unexpected(holds.error());
+  if (!*holds) return {};
   if (holds_at_most_a_beginning(folder) && !has_root(folder))
     return fail(
         error_code::bad_usage,
@@ -156,6 +166,24 @@ bool holds_current_folder(const std::filesystem::path& path) {
   return !from_there.empty() && *from_there.begin() != "..";
 }
 
+/// What is there is somebody's.
+result<void> check_is_free(const std::filesystem::path& folder) {
+  if (auto none = check_holds_no_run(folder); !none) return none;
+  std::error_code why;
+  const auto kind = std::filesystem::status(folder, why).type();
+  if (kind == std::filesystem::file_type::not_found) return {};
+  if (kind != std::filesystem::file_type::directory && !why)
+    return fail(
+        error_code::bad_usage,
+        fmt::format("the run folder '{}' is no folder: choose another with --run-dir", folder.string()));
+  const bool is_empty = !why && std::filesystem::is_empty(folder, why);
+  if (why) return cannot_look_into(folder, why);
+  if (is_empty) return {};
+  return fail(error_code::bad_usage,
+              fmt::format("the run folder '{}' exists and is not empty: {}choose another with --run-dir",
+                          folder.string(), holds_current_folder(folder) ? "" : "remove it, or "));
+}
+
 /// "process 12 of host beta"; "" when no root has the folder.
 std::string describe_root(const std::filesystem::path& folder) {
   const base::unique_fd lock{::open((folder / run_layout::lock).c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
@@ -169,13 +197,12 @@ std::string describe_root(const std::filesystem::path& folder) {
 result<std::filesystem::path> find_run(const std::string& folder) {
   std::error_code why;
   const auto path = std::filesystem::absolute(folder, why);
-  const bool is_run = holds_run(path, why);
-  if (why)
-    return fail(error_code::bad_usage,
-                fmt::format("cannot look into the run folder '{}': {}", path.string(), why.message()));
-  if (auto other = is_run ? std::string{} : job::tell_host_folder(path); !other.empty())
+  if (why) return cannot_look_into(folder, why);
+  const auto is_run = holds_run(path);
+  if (!is_run) return tl::unexpected(is_run.error());
+  if (auto other = *is_run ? std::string{} : job::tell_host_folder(path); !other.empty())
     return fail(error_code::bad_usage, std::move(other));
-  if (!is_run)
+  if (!*is_run)
     return fail(error_code::bad_usage,
                 fmt::format("'{}' is not the folder of a run: there is no spec.yaml in it", path.string()));
   if (auto fine = check_run_files(path); !fine) return tl::unexpected(fine.error());
@@ -233,19 +260,10 @@ result<void> run_folder::create_folders(const std::filesystem::path& path) {
 
 result<run_folder> run_folder::create(const std::string& wanted, const spec::JobSpec& spec,
                                       torn_beginning torn) {
-  std::error_code why;
   const auto path = place_for_run(wanted, spec);
   const bool is_torn = torn == torn_beginning::removed && holds_at_most_a_beginning(path);
   if (!is_torn)
-    if (auto none = check_holds_no_run(path); !none) return tl::unexpected(none.error());
-  if (std::filesystem::exists(path, why) && !std::filesystem::is_directory(path, why))
-    return fail(
-        error_code::bad_usage,
-        fmt::format("the run folder '{}' is no folder: choose another with --run-dir", path.string()));
-  if (!is_torn && std::filesystem::exists(path, why) && !std::filesystem::is_empty(path, why))
-    return fail(error_code::bad_usage,
-                fmt::format("the run folder '{}' exists and is not empty: {}choose another with --run-dir",
-                            path.string(), holds_current_folder(path) ? "" : "remove it, or "));
+    if (auto fine = check_is_free(path); !fine) return tl::unexpected(fine.error());
   if (auto made = create_folders(path); !made) return tl::unexpected(made.error());
   auto held = lock(path);
   if (!held) return tl::unexpected(held.error());

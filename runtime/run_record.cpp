@@ -79,12 +79,19 @@ std::optional<records::RunRecord> record_of(const std::string& bytes) {
   return record;
 }
 
-result<std::optional<records::RunRecord>> read_record(const std::filesystem::path& run_dir) {
+result<bool> has_record(const std::filesystem::path& run_dir) {
   const auto file = run_dir / run_layout::record;
   std::error_code why;
-  if (!std::filesystem::exists(file, why) && !why) return std::nullopt;
-  if (why)
-    return fail(error_code::bad_usage, fmt::format("cannot read '{}': {}", file.string(), why.message()));
+  const bool is_there = std::filesystem::exists(file, why);
+  if (why) return fail(error_code::system, fmt::format("cannot read '{}': {}", file.string(), why.message()));
+  return is_there;
+}
+
+result<std::optional<records::RunRecord>> read_record(const std::filesystem::path& run_dir) {
+  const auto file = run_dir / run_layout::record;
+  const auto is_there = has_record(run_dir);
+  if (!is_there) return tl::unexpected(is_there.error());
+  if (!*is_there) return std::nullopt;
   if (auto fine = check_run_files(run_dir); !fine) return tl::unexpected(fine.error());
   std::ifstream stream(file, std::ios::binary);
   const std::string bytes{std::istreambuf_iterator<char>{stream}, {}};

@@ -20,9 +20,11 @@ std::string bytes_of(const records::RunRecord& record);
 /// A record of such bytes; nothing when they are not what bytes_of() made.
 std::optional<records::RunRecord> record_of(const std::string& bytes);
 
+/// Whether a run's folder has one. @returns system when nobody can tell.
+result<bool> has_record(const std::filesystem::path& run_dir);
 /// The record in a run's folder; nothing where there is none, as in those of dlrun 0.1. Keys that
 /// are newer than it have their defaults. @returns bad_usage, naming the file and the way out, when
-/// it cannot be read or is not what was written.
+/// it cannot be read or is not what was written; else as has_record().
 result<std::optional<records::RunRecord>> read_record(const std::filesystem::path& run_dir);
 
 /// The other hosts that the run had, with their folders, for people; "" when it never had any.

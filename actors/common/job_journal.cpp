@@ -3,6 +3,8 @@
 #include "job/run_layout.hpp"
 #include "persistence/folder_journal.hpp"
 
+#include <fmt/format.h>
+
 namespace dlrun::common {
 
 namespace {
@@ -56,8 +58,11 @@ result<std::optional<persistence::journal_contents>> read_journal(const journal_
   if (const auto* etcd = std::get_if<etcd_ground>(&place))
     return persistence::etcd_journal::read(etcd->place, etcd->prefix);
   const auto directory = std::get<std::filesystem::path>(place) / run_layout::journal;
-  std::error_code ignored;
-  if (!std::filesystem::exists(directory, ignored)) return std::nullopt;
+  std::error_code why;
+  if (!std::filesystem::exists(directory, why) && !why) return std::nullopt;
+  if (why) // one that cannot be seen is not taken for that of a run that never began
+    return fail(error_code::system,
+                fmt::format("cannot look for '{}': {}", directory.string(), why.message()));
   auto contents = persistence::folder_journal::read(directory.string());
   // Somebody died while making it: nothing was written yet.
   if (!contents && contents.error().code == error_code::bad_usage) return std::nullopt;

@@ -136,8 +136,11 @@ result<journaled_job> find_job(const journal_entries& entries, const std::filesy
                                std::uint32_t ps_shards, bool has_begun) {
   auto job = read_job(entries);
   if (!job || !job->roles.empty()) return job;
-  std::error_code ignored;
-  job->lost = has_begun || std::filesystem::exists(common::store_directory(run_dir, {0}), ignored);
+  const auto store = common::store_directory(run_dir, {0});
+  std::error_code why;
+  job->lost = has_begun || std::filesystem::exists(store, why);
+  if (why)
+    return fail(error_code::system, fmt::format("cannot look for '{}': {}", store.string(), why.message()));
   if (job->lost) job->highest_found = highest_opener(run_dir, ps_shards);
   return job;
 }

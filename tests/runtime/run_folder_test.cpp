@@ -155,6 +155,19 @@ TEST_F(run_folder_test, a_folder_that_cannot_be_made_is_an_error_that_names_it) 
   EXPECT_THAT(said, HasSubstr("--run-dir"));
 }
 
+TEST_F(run_folder_test, one_that_cannot_be_looked_into_is_not_taken_for_an_empty_one_or_for_what_may_go) {
+  std::filesystem::create_directories(run.parent_path());
+  std::filesystem::create_directory_symlink(run, run); // to itself
+  for (const auto& said : {refusal(create(run)), refusal(run_folder::open(run.string()))}) {
+    EXPECT_THAT(said, HasSubstr("cannot look into the run folder '" + run.string()));
+    EXPECT_THAT(said, HasSubstr("Too many levels of symbolic links"));
+  }
+  std::filesystem::remove(run);
+  std::filesystem::create_directories(run);
+  std::filesystem::create_symlink("run.record", run / "run.record");
+  EXPECT_THAT(refusal(create(run)), HasSubstr("cannot look into the run folder"));
+}
+
 TEST_F(run_folder_test, is_refused_to_a_second_process_naming_the_first_and_the_ways_out) {
   auto first = create(run);
   ASSERT_TRUE(first);

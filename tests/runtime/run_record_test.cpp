@@ -89,6 +89,18 @@ TEST_F(run_record_test, a_folder_without_one_has_none) {
 }
 
 /// A key that a later version adds is compared by its default.
+TEST_F(run_record_test, one_that_cannot_be_looked_for_is_not_taken_for_none) {
+  std::filesystem::create_symlink(run_layout::record, folder.path() / run_layout::record); // to itself
+  const auto looked = has_record(folder.path());
+  const auto read = read_record(folder.path());
+  ASSERT_FALSE(looked);
+  ASSERT_FALSE(read);
+  for (const auto& told : {looked.error(), read.error()}) {
+    EXPECT_EQ(told.code, error_code::system);
+    EXPECT_THAT(told.message, AllOf(HasSubstr(path("run.record")), HasSubstr("Too many levels")));
+  }
+}
+
 TEST_F(run_record_test, a_key_that_it_does_not_have_has_its_default) {
   auto record = make_record(prepare());
   record.mutable_revisions(0)->mutable_train()->clear_shuffle();

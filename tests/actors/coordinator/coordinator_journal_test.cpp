@@ -1,5 +1,6 @@
 #include "actors/coordinator/coordinator_journal.hpp"
 
+#include "actors/common/history_conversion.hpp"
 #include "actors/common/job_journal.hpp"
 #include "actors/data_dispatcher/course_journal.hpp"
 #include "job/run_layout.hpp"
@@ -209,6 +210,19 @@ TEST_F(past_run_test, leaves_in_the_stores_of_its_ps_shards_who_opened_them_last
   const auto known = find_job(written(to_writes(journal_fences{1, {worker_3()}})), folder.path(), 3);
   ASSERT_TRUE(known);
   EXPECT_FALSE(known->lost);
+}
+
+TEST_F(past_run_test, with_a_journal_that_cannot_be_looked_for_is_refused_and_not_taken_for_a_new_run) {
+  std::filesystem::create_directory_symlink(directory, directory); // to itself
+  EXPECT_EQ(read_past_run(folder.path()).error().code, error_code::system);
+}
+
+TEST_F(past_run_test, with_stores_that_cannot_be_looked_for_is_not_taken_for_a_new_run) {
+  const auto store = common::store_directory(folder.path(), {0});
+  std::filesystem::create_directory_symlink(store, store); // to itself
+  const auto job = find_job({}, folder.path(), 1, false);
+  ASSERT_FALSE(job);
+  EXPECT_EQ(job.error().code, error_code::system);
 }
 
 TEST_F(past_run_test, with_a_journal_that_cannot_be_read_is_refused) {
