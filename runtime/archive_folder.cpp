@@ -3,6 +3,7 @@
 #include "actors/agent/file_failure.hpp"
 #include "base/atomic_file.hpp"
 #include "base/hex.hpp"
+#include "base/read_at.hpp"
 #include "base/write_all.hpp"
 #include "persistence/snapshot_file.hpp"
 #include "persistence/snapshot_reader.hpp"
@@ -14,7 +15,6 @@
 #include <fmt/format.h>
 #include <fstream>
 #include <functional>
-#include <sstream>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <utility>
@@ -29,6 +29,7 @@ constexpr std::string_view archive_word = "dlrun-archive ";
 constexpr std::string_view archive_head = "dlrun-archive 1 ";
 constexpr auto part_ending = ".part";
 constexpr std::size_t kept_archives = 2;
+constexpr std::size_t read_at_a_time = std::size_t{1} << 16;
 constexpr mode_t archived_file_mode = 0644;
 constexpr std::size_t number_digits = 6;
 constexpr std::size_t run_digits = 16;
@@ -56,12 +57,36 @@ tl::unexpected<error> damaged(const fs::path& file, std::string_view how) {
   return fail(error_code::storage_damaged, fmt::format("'{}' is damaged: {}", file.string(), how));
 }
 
+/// What was lost from a folder, unlike what the operating system does not give now.
+bool is_lost(const std::error_code& why) {
+  return why == std::errc::no_such_file_or_directory || why == std::errc::not_a_directory;
+}
+
+/// @returns storage_damaged for a file that is not there, system for one that cannot be read.
 result<std::string> read_whole(const fs::path& file) {
-  std::ifstream in{file, std::ios::binary};
-  std::ostringstream bytes;
-  bytes << in.rdbuf();
-  if (!in || !bytes) return damaged(file, "it cannot be read");
-  return std::move(bytes).str();
+  const base::unique_fd opened{::open(file.c_str(), O_RDONLY | O_CLOEXEC)};
+  if (!opened && is_lost({errno, std::generic_category()})) return damaged(file, "it is not there");
+  if (!opened) return agent::fail_to("read", file);
+  std::string bytes;
+  for (std::size_t had = 0;;) {
+    bytes.resize(had + read_at_a_time);
+    const auto more = base::read_at(opened.get(), std::as_writable_bytes(std::span{bytes}.subspan(had)), had);
+    if (!more) return agent::fail_to("read", file);
+    had += *more;
+    if (had == bytes.size()) continue;
+    bytes.resize(had);
+    return bytes;
+  }
+}
+
+/// @returns storage_damaged for another size, system for one that nobody can tell.
+result<void> check_size(const fs::path& file, std::uint64_t bytes) {
+  std::error_code why;
+  const auto size = fs::file_size(file, why);
+  if (why && !is_lost(why))
+    return fail(error_code::system, fmt::format("cannot look at {}: {}", file.string(), why.message()));
+  if (why || size != bytes) return damaged(file, fmt::format("it has not the {} bytes that it had", bytes));
+  return {};
 }
 
 result<void> sync_folder(const fs::path& folder) {
@@ -124,12 +149,9 @@ result<records::ArchiveRecord> read_archive_record(const fs::path& archive) {
   if (auto known = check_format(file, *bytes); !known) return tl::unexpected(known.error());
   records::ArchiveRecord record;
   if (!parse_digested(archive_head, *bytes, record)) return damaged(file, "it is not what was written");
-  std::error_code why;
-  for (const auto& one : record.snapshots()) {
-    const auto path = archive / archived_file_name(one);
-    if (const auto size = fs::file_size(path, why); why || size != one.bytes())
-      return damaged(path, fmt::format("it has not the {} bytes that it had", one.bytes()));
-  }
+  for (const auto& one : record.snapshots())
+    if (auto fine = check_size(archive / archived_file_name(one), one.bytes()); !fine)
+      return tl::unexpected(fine.error());
   return record;
 }
 
@@ -139,7 +161,8 @@ result<void> check_archived_snapshots(const fs::path& archive, const records::Ar
     const base::unique_fd file{::open(path.c_str(), O_RDONLY | O_CLOEXEC)};
     if (!file) return agent::fail_to("read", path);
     const auto digest = base::sha256_of_file(file.get(), path.string());
-    if (!digest || *digest != one.sha256()) return damaged(path, "it is not what was written");
+    if (!digest) return tl::unexpected(digest.error());
+    if (*digest != one.sha256()) return damaged(path, "it is not what was written");
   }
   return {};
 }

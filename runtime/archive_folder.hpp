@@ -26,10 +26,11 @@ struct archive_place {
 result<std::vector<archive_place>> list_archives(const std::filesystem::path& folder);
 
 /// The record of an archive whose files have the sizes that they had. @returns storage_damaged for
-/// what is not what was written, bad_usage for another format; naming the file.
+/// what is not what was written, bad_usage for another format, system for what cannot be read;
+/// naming the file.
 result<records::ArchiveRecord> read_archive_record(const std::filesystem::path& archive);
 /// Reads all of its snapshots. @returns storage_damaged, naming the first file that is not what was
-/// written.
+/// written; system, naming the first one that cannot be read.
 result<void> check_archived_snapshots(const std::filesystem::path& archive,
                                       const records::ArchiveRecord& record);
 /// "ps_shard-1.40-2.snap", in an archive.

@@ -86,6 +86,13 @@ result<void> fill(const whole_archive& archive, const std::filesystem::path& run
   return {};
 }
 
+/// One that cannot be read now is not passed over: the run would lose what an older one lacks.
+error may_be_whole(const archive_place& place, const error& why) {
+  return {why.code, fmt::format("archive '{}' cannot be read, and may be whole, so no older one is used: try "
+                                "again, or move it away to go on from the one before: {}",
+                                place.path.string(), why.message)};
+}
+
 } // namespace
 
 result<std::optional<whole_archive>> find_whole_archive(const std::filesystem::path& folder) {
@@ -97,6 +104,7 @@ result<std::optional<whole_archive>> find_whole_archive(const std::filesystem::p
     const auto whole =
         record ? check_archived_snapshots(place.path, *record) : tl::unexpected(record.error());
     if (whole) return whole_archive{place, std::move(*record), std::move(damaged)};
+    if (whole.error().code == error_code::system) return tl::unexpected(may_be_whole(place, whole.error()));
     if (whole.error().code != error_code::storage_damaged) return tl::unexpected(whole.error());
     damaged.push_back(whole.error().message);
   }

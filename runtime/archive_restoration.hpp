@@ -20,7 +20,7 @@ struct whole_archive {
 
 /// The newest in the folder that is whole; nothing where there is none at all. Reads all of it.
 /// @returns storage_damaged, naming each, when all are damaged; bad_usage for one of another
-/// format; system.
+/// format; system for one that cannot be read, which nothing older replaces.
 result<std::optional<whole_archive>> find_whole_archive(const std::filesystem::path& folder);
 
 /// Makes the folder of a run that goes on from the archive: a run of its own, with a number of its

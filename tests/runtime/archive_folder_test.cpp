@@ -1,9 +1,8 @@
 // Archives as files: whole or not at all, never believed when a byte is another one (R45).
 #include "runtime/archive_folder.hpp"
 
-#include "persistence/shard_store.hpp"
 #include "runtime/archive_restoration.hpp"
-#include "tests/data/files.hpp"
+#include "tests/runtime/small_archives.hpp"
 
 #include <fstream>
 #include <gmock/gmock.h>
@@ -12,48 +11,13 @@ namespace dlrun::runtime {
 namespace {
 
 namespace fs = std::filesystem;
+using testing::AllOf;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::SizeIs;
 
-constexpr std::size_t payload_bytes = 100'000;
-
-class archive_folder_test : public testing::Test {
+class archive_folder_test : public testing::Test, protected test::small_archives {
 protected:
-  archive_folder_test() { record.set_run(7); }
-
-  /// The bytes of a snapshot file, as a store writes it.
-  std::string snapshot(std::uint64_t version) {
-    const auto directory = folder.path() / std::to_string(++stores);
-    auto store =
-        persistence::shard_store::open({.directory = directory.string(), .opener = {1}, .files = nullptr});
-    EXPECT_TRUE(store);
-    auto writer = (*store)->begin_snapshot({version}, {});
-    EXPECT_TRUE(writer && writer->write(std::vector<std::byte>(payload_bytes, std::byte{7})));
-    EXPECT_TRUE(writer->commit({}));
-    std::ifstream file{directory / "snapshots" / (std::to_string(version) + "-0.snap"), std::ios::binary};
-    return {std::istreambuf_iterator<char>{file}, {}};
-  }
-  result<void> archive(std::uint64_t version, const std::string& bytes) {
-    auto writer = archive_writer::begin(archives, record);
-    if (!writer) return tl::unexpected(writer.error());
-    auto done = writer->begin_snapshot({0}, {{version}, {}});
-    if (done) done = writer->write(bytes);
-    if (done) done = writer->end_snapshot();
-    if (!done) return done;
-    records::ArchiveRecord about;
-    *about.mutable_record() = record;
-    about.set_version(version);
-    if (auto finished = writer->finish(about); !finished) return finished;
-    return writer->remove_older();
-  }
-  std::vector<fs::path> all() const {
-    std::vector<fs::path> found;
-    const auto listed = list_archives(archives);
-    EXPECT_TRUE(listed);
-    for (const auto& one : *listed) found.push_back(one.path);
-    return found;
-  }
   static void flip(const fs::path& file, std::uint64_t at) {
     std::fstream bytes{file, std::ios::in | std::ios::out | std::ios::binary};
     bytes.seekg(static_cast<std::streamoff>(at));
@@ -61,11 +25,6 @@ protected:
     bytes.seekp(static_cast<std::streamoff>(at));
     bytes.put(had);
   }
-
-  test::temporary_folder folder;
-  fs::path archives = folder.path() / "archives";
-  records::RunRecord record;
-  int stores = 0;
 };
 
 TEST_F(archive_folder_test, the_newest_two_are_kept) {
@@ -100,6 +59,32 @@ TEST_F(archive_folder_test, any_other_byte_is_noticed_and_the_archive_before_is_
   const auto none = find_whole_archive(archives);
   ASSERT_FALSE(none);
   EXPECT_EQ(none.error().code, error_code::storage_damaged);
+}
+
+TEST_F(archive_folder_test, what_cannot_be_read_is_not_called_damaged_and_no_older_archive_is_used) {
+  ASSERT_TRUE(archive(10, snapshot(10)));
+  ASSERT_TRUE(archive(20, snapshot(20)));
+  const auto newest = all().front();
+  const auto about = read_archive_record(newest);
+  ASSERT_TRUE(about);
+  const auto replace = [&](const fs::path& file, const fs::path& target) {
+    fs::remove(file);
+    fs::create_symlink(target, file);
+  };
+  const auto expect_refused = [&](const char* words) {
+    const auto found = find_whole_archive(archives);
+    ASSERT_FALSE(found);
+    EXPECT_EQ(found.error().code, error_code::system);
+    EXPECT_THAT(found.error().message, AllOf(HasSubstr(newest.string()), HasSubstr(words)));
+  };
+  replace(newest / "ps_shard-0.20-0.snap", "ps_shard-0.20-0.snap"); // leads to itself
+  expect_refused("Too many levels of symbolic links");
+  replace(newest / "ps_shard-0.20-0.snap", "/proc/self/mem"); // can be opened, not read
+  const auto read = check_archived_snapshots(newest, *about);
+  ASSERT_FALSE(read);
+  EXPECT_EQ(read.error().code, error_code::system) << read.error().message;
+  replace(newest / "archive.record", "/proc/self/mem");
+  expect_refused("Input/output error");
 }
 
 TEST_F(archive_folder_test, what_is_no_snapshot_is_not_archived_and_leaves_nothing) {
