@@ -19,26 +19,30 @@ struct resume_verb_options {
   bool json = false;
 };
 
-/// @returns bad_usage where there is no archive.
-result<void> restore(const resume_verb_options& options) {
+/// The folder of the run, which this process holds. @returns bad_usage where there is no archive.
+result<runtime::run_folder> restore(const resume_verb_options& options) {
   const auto found = runtime::find_whole_archive(options.archives);
   if (!found) return tl::unexpected(found.error());
   if (!*found)
     return fail(error_code::bad_usage,
                 fmt::format("--from-archive: there is no archive in '{}'", options.archives));
-  if (auto restored = runtime::restore_run(**found, options.directory); !restored) return restored;
-  say(stderr, "dlrun: {}\n", runtime::tell_restored(**found));
-  return {};
+  auto restored = runtime::restore_run(**found, options.directory);
+  if (restored) say(stderr, "dlrun: {}\n", runtime::tell_restored(**found));
+  return restored;
+}
+
+result<runtime::resumption> prepare(const resume_verb_options& options,
+                                    const std::optional<runtime::hosts_plan>& hosts) {
+  if (options.archives.empty()) return runtime::prepare_resumption(options.directory, options.how, hosts);
+  auto restored = restore(options);
+  if (!restored) return tl::unexpected(restored.error());
+  return runtime::prepare_restored(*std::move(restored), options.how, hosts);
 }
 
 int resume(const resume_verb_options& options, const begun_hook& begun) {
   const auto hosts = runtime::plan_hosts_if_named(options.hosts, options.address);
   if (!hosts) return complain(hosts.error());
-  if (!options.archives.empty())
-    if (const auto restored = restore(options); !restored) return complain(restored.error());
-  const auto resumed = runtime::prepare_resumption(options.directory, options.how, *hosts);
-  std::error_code ignored; // what was made of an archive is there to be made again
-  if (!resumed && !options.archives.empty()) std::filesystem::remove_all(options.directory, ignored);
+  const auto resumed = prepare(options, *hosts);
   if (!resumed) return complain(resumed.error());
   if (!resumed->job) {
     say_completed(resumed->folder.path(), options.json);

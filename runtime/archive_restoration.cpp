@@ -6,7 +6,6 @@
 #include "job/run_layout.hpp"
 #include "persistence/folder_journal.hpp"
 #include "persistence/shard_store.hpp"
-#include "runtime/run_folder.hpp"
 #include "runtime/run_record.hpp"
 
 #include <algorithm>
@@ -113,13 +112,14 @@ result<std::optional<whole_archive>> find_whole_archive(const std::filesystem::p
               fmt::format("no archive in '{}' can be used: {}", folder.string(), fmt::join(damaged, "; ")));
 }
 
-result<void> restore_run(const whole_archive& archive, const std::filesystem::path& run_dir) {
-  const auto folder =
+result<run_folder> restore_run(const whole_archive& archive, const std::filesystem::path& run_dir) {
+  auto folder =
       run_folder::create(run_dir.string(), archive.record.record().revisions(0), torn_beginning::removed);
-  if (!folder) return tl::unexpected(folder.error());
-  auto filled = fill(archive, folder->path());
-  if (!filled) folder->abandon();
-  return filled;
+  if (!folder) return folder;
+  const auto filled = fill(archive, folder->path());
+  if (filled) return folder;
+  folder->abandon();
+  return tl::unexpected(filled.error());
 }
 
 std::string tell_restored(const whole_archive& archive) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "runtime/archive_folder.hpp"
+#include "runtime/run_folder.hpp"
 
 #include <filesystem>
 #include <optional>
@@ -25,9 +26,9 @@ result<std::optional<whole_archive>> find_whole_archive(const std::filesystem::p
 
 /// Makes the folder of a run that goes on from the archive: a run of its own, with a number of its
 /// own. Its record is written last; what is there before is a beginning, as of any run.
-/// @returns bad_usage when there is something in `run_dir` already; disk_full, system;
-/// storage_damaged.
-result<void> restore_run(const whole_archive& archive, const std::filesystem::path& run_dir);
+/// @returns the folder, locked for this process; bad_usage when there is something in `run_dir`
+/// already; disk_full, system; storage_damaged.
+result<run_folder> restore_run(const whole_archive& archive, const std::filesystem::path& run_dir);
 
 /// What people are told of that.
 std::string tell_restored(const whole_archive& archive);

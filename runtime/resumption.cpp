@@ -403,6 +403,42 @@ result<std::shared_ptr<root_home>> become_root(const trained_with& trained, cons
   return *is_kept ? root_home::take_over(*wanted, folder.path(), hosts, wait) : nullptr;
 }
 
+/// The trained run in `made.folder`, all else into `made`.
+result<void> prepare(const wish& asked_for, root_wait& waiting, resumption& made) {
+  const auto& options = asked_for.options;
+  auto trained = read_trained_with(made.folder);
+  if (!trained) return tl::unexpected(trained.error());
+  const auto journal = journal_of(*trained, made.folder, options);
+  if (!journal) return tl::unexpected(journal.error());
+  if (trained->record)
+    if (auto own = check_own_journal(*journal, trained->record->run(), waiting); !own) return own;
+  auto home = become_root(*trained, made.folder, options, asked_for.hosts, waiting);
+  if (!home) return tl::unexpected(home.error());
+  if (*home && (*home)->is_restored()) trained = read_trained_with(made.folder);
+  if (!trained) return tl::unexpected(trained.error());
+  made.home = std::move(*home);
+  // Roles of a root that was killed just now are ending; theirs is the journal until they have.
+  const auto past = common::try_patiently(patience_with_the_dying, {},
+                                          [&] { return coordinator::read_past_run(*journal); });
+  if (!past) return tl::unexpected(past.error());
+  made.coordinator = next_coordinator(*past, *journal);
+  if (auto known = check_recorded(*trained, made.folder, options); !known && !past->completed) return known;
+  if (auto own = check_stores_are_own(made.folder.path(), *trained); !own) return own;
+  if (auto unedited = check_unedited(*trained, made.folder, options); !unedited) return unedited;
+  if (past->completed) {
+    if (auto there = see_to_report(made, *trained, past->report); !there) return there;
+    if (auto fine = check_completed(made.folder, *trained, options); !fine) return fine;
+    return add_gathering(*trained, *past, asked_for, made);
+  }
+  auto wanted = asked_for;
+  auto report = place_of_report(made.folder.path());
+  if (!report) return tl::unexpected(report.error());
+  wanted.report = std::move(*report);
+  if (auto prepared = prepare_resumed(*trained, wanted, made); !prepared) return prepared;
+  made.left_behind = tell_left_behind(made.folder, *trained);
+  return {};
+}
+
 } // namespace
 
 result<resumption> prepare_resumption(const std::filesystem::path& directory, const resume_options& options,
@@ -411,46 +447,21 @@ result<resumption> prepare_resumption(const std::filesystem::path& directory, co
                                       root_wait* wait) {
   auto folder = run_folder::open(directory.string());
   if (!folder) return tl::unexpected(folder.error());
-  auto trained = read_trained_with(*folder);
-  if (!trained) return tl::unexpected(trained.error());
-  const auto journal = journal_of(*trained, *folder, options);
-  if (!journal) return tl::unexpected(journal.error());
+  resumption made{std::move(*folder), std::nullopt, {}, {}};
   root_wait no_wait;
-  auto& waiting = wait != nullptr ? *wait : no_wait;
-  if (trained->record)
-    if (auto own = check_own_journal(*journal, trained->record->run(), waiting); !own)
-      return tl::unexpected(own.error());
-  auto home = become_root(*trained, *folder, options, hosts, waiting);
-  if (!home) return tl::unexpected(home.error());
-  if (*home && (*home)->is_restored()) trained = read_trained_with(*folder);
-  if (!trained) return tl::unexpected(trained.error());
-  // Roles of a root that was killed just now are ending; theirs is the journal until they have.
-  const auto past = common::try_patiently(patience_with_the_dying, {},
-                                          [&] { return coordinator::read_past_run(*journal); });
-  if (!past) return tl::unexpected(past.error());
-  resumption made{std::move(*folder), std::nullopt, next_coordinator(*past, *journal), {}};
-  made.home = std::move(*home);
-  wish wanted{options, hosts, asked, check};
-  if (auto known = check_recorded(*trained, made.folder, options); !known && !past->completed)
-    return tl::unexpected(known.error());
-  if (auto own = check_stores_are_own(made.folder.path(), *trained); !own) return tl::unexpected(own.error());
-  if (auto unedited = check_unedited(*trained, made.folder, options); !unedited)
-    return tl::unexpected(unedited.error());
-  if (past->completed) {
-    if (auto there = see_to_report(made, *trained, past->report); !there)
-      return tl::unexpected(there.error());
-    if (auto fine = check_completed(made.folder, *trained, options); !fine)
-      return tl::unexpected(fine.error());
-    if (auto done = add_gathering(*trained, *past, wanted, made); !done) return tl::unexpected(done.error());
-    return made;
-  }
-  auto report = place_of_report(made.folder.path());
-  if (!report) return tl::unexpected(report.error());
-  wanted.report = std::move(*report);
-  if (auto prepared = prepare_resumed(*trained, wanted, made); !prepared)
-    return tl::unexpected(prepared.error());
-  made.left_behind = tell_left_behind(made.folder, *trained);
+  const auto prepared = prepare({options, hosts, asked, check}, wait != nullptr ? *wait : no_wait, made);
+  if (!prepared) return tl::unexpected(prepared.error());
   return made;
+}
+
+result<resumption> prepare_restored(run_folder folder, const resume_options& options,
+                                    const std::optional<hosts_plan>& hosts) {
+  resumption made{std::move(folder), std::nullopt, {}, {}};
+  root_wait no_wait;
+  const auto prepared = prepare({options, hosts, std::nullopt, {}}, no_wait, made);
+  if (prepared) return made;
+  made.folder.abandon(); // while it is held: nobody else has begun anything there
+  return tl::unexpected(prepared.error());
 }
 
 } // namespace dlrun::runtime

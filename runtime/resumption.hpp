@@ -56,5 +56,9 @@ result<resumption> prepare_resumption(const std::filesystem::path& directory, co
                                       const std::optional<hosts_plan>& hosts = {},
                                       const std::optional<spec::JobSpec>& asked = {},
                                       const spec_check& check = {}, root_wait* wait = nullptr);
+/// The same of a folder that was just made of an archive (R45). Where that fails, the folder is
+/// removed, to be made again.
+result<resumption> prepare_restored(run_folder folder, const resume_options& options,
+                                    const std::optional<hosts_plan>& hosts);
 
 } // namespace dlrun::runtime
