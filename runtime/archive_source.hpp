@@ -9,7 +9,7 @@
 namespace dlrun::runtime {
 
 /// All calls block, for seconds at most, and are of one thread. Each returns bad_usage, role_lost
-/// or system with why it cannot be had now.
+/// or system with why it cannot be had now, timed_out where no answer came in time.
 class archive_source {
 public:
   virtual ~archive_source() = default;

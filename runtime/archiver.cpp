@@ -17,6 +17,8 @@ constexpr double share_of_time = 0.25;
 /// Until there is something, or something new, to archive.
 constexpr seconds look_again_after{0.5};
 constexpr seconds failed_again_after{60};
+/// A part of a snapshot is asked for again, as long as no answer comes in time.
+constexpr seconds patience_with_a_part{60};
 /// How often the step is noted to which the run has come.
 constexpr seconds step_noted_every{5};
 
@@ -37,6 +39,8 @@ public:
 private:
   archive_source& source_;
 };
+
+tl::unexpected<error> run_has_ended() { return fail(error_code::interrupted, "the run has ended"); }
 
 /// A host is away, a snapshot was dropped, an evaluation is not there yet.
 bool may_pass(const error& why) {
@@ -170,6 +174,18 @@ result<void> archiver::write(records::ArchiveRecord about, const std::vector<sna
   return writer->remove_older();
 }
 
+/// One answer that is late does not void what was copied so far. A host that is lost meanwhile is
+/// known to be so by the end of the patience.
+result<std::string> archiver::read(ps_shard_id shard, const snapshot_name& name, std::uint64_t offset) {
+  const auto begun = clock::now();
+  for (;;) {
+    auto part = source_->read(shard, name, offset);
+    const bool is_late = !part && part.error().code == error_code::timed_out;
+    if (!is_late || clock::now() - begun >= patience_with_a_part) return part;
+    if (wait(look_again_after)) return run_has_ended();
+  }
+}
+
 /// Spread over its share of the time, however fast disk and network are.
 result<void> archiver::copy(archive_writer& writer, const std::vector<snapshot_name>& chosen,
                             std::uint64_t bytes) {
@@ -179,7 +195,7 @@ result<void> archiver::copy(archive_writer& writer, const std::vector<snapshot_n
     for (const auto& name : chosen) {
       if (auto made = writer.begin_snapshot({shard}, name); !made) return made;
       for (std::uint64_t offset = 0;;) {
-        const auto part = source_->read({shard}, name, offset);
+        const auto part = read({shard}, name, offset);
         if (!part) return tl::unexpected(part.error());
         if (part->empty()) break;
         if (auto written = writer.write(*part); !written) return written;
@@ -187,7 +203,7 @@ result<void> archiver::copy(archive_writer& writer, const std::vector<snapshot_n
         const auto share =
             static_cast<double>(writer.bytes()) / static_cast<double>(std::max<std::uint64_t>(bytes, 1));
         const auto ahead = std::min(share, 1.0) * time - seconds{clock::now() - begun};
-        if (wait(std::max(seconds{0}, ahead))) return fail(error_code::interrupted, "the run has ended");
+        if (wait(std::max(seconds{0}, ahead))) return run_has_ended();
       }
       if (auto whole = writer.end_snapshot(); !whole) return whole;
     }

@@ -55,6 +55,7 @@ private:
   result<outcome> make();
   result<void> write(records::ArchiveRecord about, const std::vector<snapshot_name>& chosen,
                      std::uint64_t bytes);
+  result<std::string> read(ps_shard_id shard, const snapshot_name& name, std::uint64_t offset);
   result<void> copy(archive_writer& writer, const std::vector<snapshot_name>& chosen, std::uint64_t bytes);
   void tell(const char* event, std::string text) const;
   void note_step();

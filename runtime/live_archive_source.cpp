@@ -7,7 +7,6 @@
 #include "base/crc32c.hpp"
 #include "persistence/snapshot_file.hpp"
 
-#include <chrono>
 #include <fmt/format.h>
 #include <future>
 #include <optional>
@@ -15,7 +14,6 @@
 namespace dlrun::runtime {
 namespace {
 
-constexpr auto answer_deadline = std::chrono::seconds(6);
 constexpr int journal_tries = 8;
 
 std::string file_of(const snapshot_name& name) {
@@ -26,12 +24,14 @@ std::string file_of(const snapshot_name& name) {
 
 live_archive_source::live_archive_source(caf::actor_system& system, protocol::agent_actor agent,
                                          std::shared_ptr<agent::routed_launcher> hosts,
-                                         std::filesystem::path run_dir, std::uint32_t ps_shards)
+                                         std::filesystem::path run_dir, std::uint32_t ps_shards,
+                                         std::chrono::milliseconds answer_deadline)
     : self_{system}
     , agent_{std::move(agent)}
     , hosts_{std::move(hosts)}
     , run_dir_{std::move(run_dir)}
-    , homes_(ps_shards) {}
+    , homes_(ps_shards)
+    , answer_deadline_{answer_deadline} {}
 
 /// On the agent's thread, whose places they are.
 result<void> live_archive_source::find_homes() {
@@ -48,7 +48,7 @@ result<void> live_archive_source::find_homes() {
     }
     found->set_value(std::move(all));
   });
-  if (homes.wait_for(answer_deadline) != std::future_status::ready)
+  if (homes.wait_for(answer_deadline_) != std::future_status::ready)
     return fail(error_code::role_lost, "the root's agent does not answer");
   homes_ = homes.get();
   for (std::size_t shard = 0; shard < homes_.size(); ++shard)
@@ -62,11 +62,12 @@ template <class Answer, class Handle, class Question>
 result<Answer> live_archive_source::request(const Handle& whom, const std::string& name,
                                             const Question& question) {
   result<Answer> made = fail(error_code::role_lost, name + " does not answer");
-  self_->request(whom, answer_deadline, question)
+  self_->request(whom, answer_deadline_, question)
       .receive([&](Answer& answer) { made = std::move(answer); },
                [&](const caf::error& why) {
-                 made =
-                     fail(error_code::role_lost, fmt::format("{} does not answer: {}", name, to_string(why)));
+                 const bool is_late = why == caf::sec::request_timeout;
+                 made = fail(is_late ? error_code::timed_out : error_code::role_lost,
+                             fmt::format("{} does not answer: {}", name, to_string(why)));
                });
   if (made && !made->failure.empty())
     return fail(error_code::bad_usage, fmt::format("{}: {}", name, made->failure));

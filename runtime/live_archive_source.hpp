@@ -5,6 +5,7 @@
 #include "actors/protocol/handles.hpp"
 #include "runtime/archive_source.hpp"
 
+#include <chrono>
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -17,9 +18,11 @@ namespace dlrun::runtime {
 class live_archive_source final : public archive_source {
 public:
   /// @param hosts null in a run on one host. `system` outlives this.
+  /// @param answer_deadline of each question to an agent
   live_archive_source(caf::actor_system& system, protocol::agent_actor agent,
                       std::shared_ptr<agent::routed_launcher> hosts, std::filesystem::path run_dir,
-                      std::uint32_t ps_shards);
+                      std::uint32_t ps_shards,
+                      std::chrono::milliseconds answer_deadline = std::chrono::seconds(6));
 
   result<std::vector<stored_snapshots>> list() override;
   result<void> keep(const std::vector<snapshot_name>& names) override;
@@ -42,6 +45,7 @@ private:
   std::shared_ptr<agent::routed_launcher> hosts_;
   std::filesystem::path run_dir_;
   std::vector<home> homes_; ///< of each PS shard
+  std::chrono::milliseconds answer_deadline_;
 };
 
 } // namespace dlrun::runtime
