@@ -120,6 +120,16 @@ result<void> each_in(const fs::path& folder, const std::function<void(const fs::
               fmt::format("cannot look into the archive folder '{}': {}", folder.string(), why.message()));
 }
 
+result<void> remove_archive(const fs::path& archive) {
+  // Without its name it does not count any more, whatever is left of it.
+  const auto gone = archive.string() + part_ending;
+  if (::rename(archive.c_str(), gone.c_str()) != 0) return agent::fail_to("remove", archive);
+  std::error_code why;
+  fs::remove_all(gone, why);
+  if (!why) return {};
+  return fail(error_code::system, fmt::format("cannot remove '{}': {}", gone, why.message()));
+}
+
 fs::path step_file(const fs::path& folder, std::uint64_t run) {
   return folder / fmt::format("{:0{}x}.step", run, run_digits);
 }
@@ -286,15 +296,10 @@ result<void> archive_writer::remove_older() const {
   auto all = list_archives(folder_);
   if (!all) return tl::unexpected(all.error());
   std::erase_if(*all, [&](const auto& one) { return !is_of(of_, one.run); });
-  for (std::size_t i = kept_archives; i < all->size(); ++i) {
-    // Without its name it does not count any more, whatever is left of it.
-    const auto gone = (*all)[i].path.string() + part_ending;
-    if (::rename((*all)[i].path.c_str(), gone.c_str()) != 0) return agent::fail_to("remove", (*all)[i].path);
-    std::error_code why;
-    fs::remove_all(gone, why);
-    if (why) return fail(error_code::system, fmt::format("cannot remove '{}': {}", gone, why.message()));
-  }
-  return {};
+  result<void> done;
+  for (std::size_t i = kept_archives; i < all->size(); ++i)
+    if (auto removed = remove_archive((*all)[i].path); !removed && done) done = std::move(removed);
+  return done;
 }
 
 } // namespace dlrun::runtime

@@ -69,7 +69,8 @@ public:
 
   /// All snapshots are there: it gets its name. @param record all but the snapshots
   result<void> finish(records::ArchiveRecord record);
-  /// Then those of the run, and of those before it, are removed but for the newest two.
+  /// Then those of the run, and of those before it, are removed but for the newest two. @returns
+  /// system for the first one that cannot be, when the others are.
   result<void> remove_older() const;
   std::uint64_t bytes() const { return bytes_; }
 

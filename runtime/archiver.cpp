@@ -171,7 +171,11 @@ result<void> archiver::write(records::ArchiveRecord about, const std::vector<sna
   newest_ = chosen.back();
   tell("archived", fmt::format("version {}, {:.1f} MB, in '{}'", about.version(),
                                static_cast<double>(writer->bytes()) / 1e6, options_.folder.string()));
-  return writer->remove_older();
+  if (const auto removed = writer->remove_older(); !removed)
+    tell("archive-stays", fmt::format("the archives before the last two are not all removed: {}; it is tried "
+                                      "again with the next one",
+                                      removed.error().message));
+  return {};
 }
 
 /// One answer that is late does not void what was copied so far. A host that is lost meanwhile is

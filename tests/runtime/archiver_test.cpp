@@ -98,5 +98,16 @@ TEST_F(archiver_test, a_part_whose_answer_is_late_is_asked_for_again_and_the_oth
   EXPECT_EQ((*found)->record.version(), 30U);
 }
 
+TEST_F(archiver_test, an_older_archive_that_cannot_be_removed_is_told_and_the_new_one_counts) {
+  for (const std::uint64_t version : {10, 20}) ASSERT_TRUE(archive(version, snapshot(version)));
+  const auto oldest = all().back();
+  archive_until("archive-stays", std::make_unique<one_snapshot>(snapshot(30)), [&] {
+    std::filesystem::create_directories(oldest.string() + ".part/in the way"); // of its removal
+  });
+  EXPECT_THAT(events, ElementsAre("archived", "archive-stays"));
+  EXPECT_EQ(view.failure, "");
+  EXPECT_EQ(view.step, 30U);
+}
+
 } // namespace
 } // namespace dlrun::runtime
