@@ -1,6 +1,8 @@
 /// Requests of the root of a running job, and of those the ones that are answered in JSON.
 #pragma once
 
+#include "runtime/answer_deadlines.hpp"
+
 #include <chrono>
 #include <dlrun/error.hpp>
 #include <filesystem>
@@ -11,14 +13,10 @@
 
 namespace dlrun::cli {
 
-/// Longer than the root waits for its coordinator; a busy machine is not taken for a root that
-/// hangs.
-inline constexpr std::chrono::milliseconds answer_deadline{8000};
-
 /// As agent::exchange_with_root(). A root that is gone is told with the command that goes on with
 /// the run.
 result<std::string> ask_root(const std::filesystem::path& run_dir, const std::string& request,
-                             std::chrono::milliseconds deadline = answer_deadline);
+                             std::chrono::milliseconds deadline = runtime::root_answer_deadline);
 /// Nothing for a run that goes on, or may. Else bad_usage: how it ended, with `way_out` where it
 /// can be resumed.
 std::optional<error> why_over(const std::filesystem::path& run_dir, const std::string& way_out);

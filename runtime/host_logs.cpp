@@ -1,6 +1,7 @@
 #include "runtime/host_logs.hpp"
 
 #include "actors/common/ask.hpp"
+#include "runtime/answer_deadlines.hpp"
 
 #include <nlohmann/json.hpp>
 #include <sstream>
@@ -8,7 +9,7 @@
 namespace dlrun::runtime {
 namespace {
 
-constexpr auto logs_deadline = std::chrono::seconds(1);
+static_assert(host_answer_deadline > agent::watch_rules{}.hang_max, "one that hangs is away by then");
 constexpr int logs_asked_max = 64;
 constexpr std::string_view listing_word = "logs ";
 constexpr std::string_view part_word = "log ";
@@ -78,7 +79,7 @@ void host_logs::ask(const std::string& host, const Wanted& wanted, const agent::
     if (!found) return say(tell_failed(found.error()));
     system.spawn([to = *found, wanted, say, say_failed, tell](caf::event_based_actor* self) {
       common::ask(
-          self, to, logs_deadline, wanted, [say, tell](const Answer& answer) { say(tell(answer)); },
+          self, to, host_answer_deadline, wanted, [say, tell](const Answer& answer) { say(tell(answer)); },
           [say_failed](const caf::error& why) { say_failed(to_string(why)); });
     });
   });
