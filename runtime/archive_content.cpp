@@ -18,8 +18,8 @@ constexpr std::uint64_t timelines_beyond = 1000;
 constexpr std::uint64_t incarnations_beyond = std::uint64_t{1} << 32;
 constexpr std::string_view role_prefix = "role/";
 /// Entries that say the same of a run that goes on. All others are of its stores and starts.
-constexpr std::array<std::string_view, 6> kept_prefixes{"workers", "recovery/", "rewind/",
-                                                        "older/",  "run/",      "tally/"};
+constexpr std::array<std::string_view, 7> kept_prefixes{"workers", "recovery/", "rewind/",  "older/",
+                                                        "run/",    "tally/",    "progress/"};
 
 std::string tell(const snapshot_name& what) {
   return fmt::format("version {} of timeline {}", what.version, what.timeline);

@@ -6,10 +6,8 @@
 #include "actors/common/actor_config.hpp"
 #include "actors/common/ask.hpp"
 #include "actors/common/clock.hpp"
-#include "actors/common/fingerprint.hpp"
 #include "actors/common/role_log.hpp"
 #include "base/random.hpp"
-#include "engine/fingerprint.hpp"
 #include "job/choices.hpp"
 #include "job/exit_code.hpp"
 #include "job/quantity.hpp"
@@ -17,6 +15,7 @@
 #include "observability/run_publisher.hpp"
 #include "runtime/archiver.hpp"
 #include "runtime/before_begin.hpp"
+#include "runtime/final_report.hpp"
 #include "runtime/folder_watch.hpp"
 #include "runtime/launcher_choice.hpp"
 #include "runtime/live_archive_source.hpp"
@@ -295,31 +294,6 @@ protocol::job_ended watch(const launcher_choice& chosen, agent::run_board& board
     stop.brings_stores = wish->brings_stores;
     caf::anon_send(agent, std::move(stop));
   }
-}
-
-/// The report that the coordinator wrote, or, when it could not, one with what the root knows.
-dlrun::report final_report(const common::job_context& job, const protocol::job_ended& ended,
-                           const agent::run_snapshot& last, const std::filesystem::path& path,
-                           spdlog::logger& log) {
-  if (auto written = dlrun::read_report(path)) return *written;
-  dlrun::report report;
-  report.job = job.spec.name();
-  report.status = ended.outcome == protocol::job_outcome::interrupted ? dlrun::run_status::interrupted
-                                                                      : dlrun::run_status::failed;
-  report.reason = ended.reason.empty() ? "the coordinator left no report" : ended.reason;
-  report.error = protocol::code_of(ended);
-  report.steps = last.step;
-  report.epochs = last.step / job.sampler.steps_per_epoch();
-  report.deterministic = !job::is_relaxed(job.spec);
-  report.wall_seconds = protocol::to_seconds(common::now() - job.started);
-  report.versions.dlrun = common::dlrun_version();
-  report.host.cpu_model = engine::cpu_model();
-  report.host.device = job.spec.cluster().device();
-  if (const auto saved = dlrun::write_report(path, report); !saved) {
-    log.error("{}", saved.error().message);
-    report.reason += fmt::format("; there is no report: {}", saved.error().message);
-  }
-  return report;
 }
 
 protocol::fence fence_of(incarnation coordinator) { return {coordinator, base::random_number()}; }

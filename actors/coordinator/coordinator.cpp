@@ -279,8 +279,7 @@ void coordinator_state::on_tick() {
 /// What nobody waits for: the report needs it, or who finds a store short.
 void coordinator_state::write_lazily() {
   const auto now = common::now();
-  disk_.write_lazily(
-      with_stores(report_.tallies().changes(core_->recoveries().all(), now), stores_.to_journal(now)));
+  disk_.write_lazily(with_stores(report_.changes(*core_, now), stores_.to_journal(now)));
 }
 
 // ---- what the core decided
@@ -341,10 +340,12 @@ void coordinator_state::ask(const request_digests& order) {
 }
 
 /// Nobody waits for this actor any more, so it may wait for the disk. Of a job that is to go on
-/// later no end was journaled, and so not what its stores have.
+/// later no end was journaled, and so not what its stores have; nor what its report says.
 void coordinator_state::finish(const finish_job& order) {
-  if (disk_.has_room()) disk_.write_lazily(with_stores({}, stores_.to_journal(std::nullopt)));
-  hand_over_report(report_.write(order.ended, *core_, stores_.losses()));
+  const auto now = common::now();
+  if (disk_.has_room())
+    disk_.write_lazily(with_stores(report_.last_changes(*core_, now), stores_.to_journal(std::nullopt)));
+  hand_over_report(report_.write(order.ended, *core_, stores_.losses(), now));
 }
 
 void coordinator_state::hand_over_report(const report_writer::written& written) {

@@ -4,6 +4,7 @@
 #include "actors/common/job_journal.hpp"
 #include "actors/coordinator/coordinator_context.hpp"
 #include "actors/coordinator/coordinator_core.hpp"
+#include "actors/coordinator/progress_book.hpp"
 #include "actors/coordinator/run_tallies.hpp"
 #include "actors/coordinator/store_book.hpp"
 
@@ -21,12 +22,18 @@ public:
   explicit report_writer(const coordinator_context& context)
       : context_(context) {}
 
-  /// From here on the tallies are those of the run, with what starts before this one noted.
+  /// From here on tallies and progress are those of the run, with what starts before this one
+  /// noted.
   void restore(std::shared_ptr<const common::job_journal> journal);
   void add(const protocol::training_progress& progress);
   run_tallies& tallies() { return tallies_; }
   /// Newest of each PS shard that has been heard of.
-  const std::vector<protocol::shard_status>& shards() const { return shards_; }
+  std::vector<protocol::shard_status> shards() const { return progress_.all(); }
+
+  /// What is to be journaled for the reports of later starts: most of it every second.
+  common::job_journal::writes changes(const coordinator_core& core, protocol::time_point now);
+  /// The same at the end, after which nobody writes.
+  common::job_journal::writes last_changes(const coordinator_core& core, protocol::time_point now);
 
   struct written {
     protocol::job_ended ended; ///< as wanted, if the numbers and the disk agree
@@ -34,7 +41,7 @@ public:
   };
   /// Into the run folder, where the journal is: then it is on this host. Blocks for the disk.
   written write(const protocol::job_ended& ended, const coordinator_core& core,
-                std::vector<store_loss> store_losses) const;
+                std::vector<store_loss> store_losses, protocol::time_point now) const;
 
 private:
   std::vector<protocol::evaluated> evaluations(const coordinator_core& core) const;
@@ -42,7 +49,7 @@ private:
   const coordinator_context& context_;
   std::shared_ptr<const common::job_journal> journal_; ///< null where nothing is kept on disk
   run_tallies tallies_;
-  std::vector<protocol::shard_status> shards_;
+  progress_book progress_;
 };
 
 } // namespace dlrun::coordinator

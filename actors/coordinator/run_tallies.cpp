@@ -227,7 +227,7 @@ std::vector<persistence::journal_write> run_tallies::changes(const std::vector<r
     writes.push_back({fmt::format("{}{:012}", rewind_prefix, timeline), encode(rewinds_[timeline])});
   if (std::exchange(has_unwritten_journal_loss_, false))
     writes.push_back({fmt::format("{}{:020}", older_prefix, self_.value), encode(journal_losses_[self_])});
-  if (writes.empty() && now - summed_ < sums_period) return writes;
+  if (writes.empty() && summed_ && now - *summed_ < sums_period) return writes;
   summed_ = now;
   records::JournalRun run;
   run.set_started_us(started_.time_since_epoch().count());
@@ -237,6 +237,12 @@ std::vector<persistence::journal_write> run_tallies::changes(const std::vector<r
   for (const auto& who : std::exchange(unwritten_tallies_, {}))
     writes.push_back({tally_key(tallies_[who]), encode(tallies_[who])});
   return writes;
+}
+
+std::vector<persistence::journal_write>
+run_tallies::last_changes(const std::vector<recovery_record>& recoveries, protocol::time_point now) {
+  summed_.reset();
+  return changes(recoveries, now);
 }
 
 } // namespace dlrun::coordinator

@@ -7,6 +7,7 @@
 #include <dlrun/report.hpp>
 
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <tuple>
@@ -62,6 +63,9 @@ public:
   /// second.
   std::vector<persistence::journal_write> changes(const std::vector<recovery_record>& recoveries,
                                                   protocol::time_point now);
+  /// The same at the end: none of it waits for its second.
+  std::vector<persistence::journal_write> last_changes(const std::vector<recovery_record>& recoveries,
+                                                       protocol::time_point now);
 
 private:
   using start = std::pair<protocol::role_name, incarnation>;
@@ -77,7 +81,7 @@ private:
   bool has_unwritten_journal_loss_ = false;                   ///< this one's
   std::map<start, protocol::start_tally> tallies_;
   std::set<start> unwritten_tallies_;
-  protocol::time_point summed_{};
+  std::optional<protocol::time_point> summed_;
 };
 
 } // namespace dlrun::coordinator

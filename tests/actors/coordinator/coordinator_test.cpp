@@ -3,6 +3,7 @@
 #include "actors/coordinator/coordinator.hpp"
 
 #include "actors/coordinator/coordinator_journal.hpp"
+#include "actors/coordinator/progress_book.hpp"
 #include "actors/protocol/type_ids.hpp"
 #include "base/sha256.hpp"
 #include "tests/actors/mailbox.hpp"
@@ -38,11 +39,11 @@ protected:
     }
   };
 
-  coordinator_context spawn(std::vector<std::string> overrides) {
+  coordinator_context spawn(std::vector<std::string> overrides, const protocol::fence& self = {{4}, 44}) {
     overrides.emplace_back("cluster.placement=threads");
     job = test::small_job(folder.path(), overrides);
     coordinator_context context{.role = {protocol::role_kind::coordinator, 0},
-                                .self = {{4}, 44},
+                                .self = self,
                                 .job = job,
                                 .agent = as<protocol::agent_actor>(*agent),
                                 .log = std::make_shared<spdlog::logger>("test")};
@@ -56,8 +57,8 @@ protected:
     return context;
   }
   void start(const std::vector<std::string>& overrides = {"durability.log=off"},
-             const protocol::join_reply& let_in = {true, ""}) {
-    const auto context = spawn(overrides);
+             const protocol::join_reply& let_in = {true, ""}, const protocol::fence& self = {{4}, 44}) {
+    const auto context = spawn(overrides, self);
     bool asked = false;
     (*agent)->receive(
         [&](const protocol::join& question, const protocol::coordinator_actor&) {
@@ -389,6 +390,43 @@ TEST_F(coordinator_test, what_a_store_has_acknowledged_is_journaled_when_the_job
   const auto late = std::chrono::steady_clock::now() + patience;
   while (!is_journaled(40) && std::chrono::steady_clock::now() < late) std::this_thread::yield();
   EXPECT_TRUE(is_journaled(40));
+}
+
+/// Also what was told in the second in which it would not be written otherwise.
+TEST_F(coordinator_test,
+       a_start_that_is_stopped_before_it_has_heard_of_anybody_reports_what_was_done_before) {
+  start({});
+  const auto say = [&](std::uint64_t steps) {
+    protocol::training_progress progress;
+    auto& told = progress.shards.emplace_back();
+    told.applied = {steps};
+    told.ledger.samples_applied = 3 * steps;
+    progress.tallies.push_back({.role = ps_shard_role({0}), .incarnation = {1}, .bytes_logged = 100 * steps});
+    tell(progress);
+  };
+  say(6);
+  while (progress_book{journal->entries()}.all().empty()) std::this_thread::yield();
+  say(9);
+  tell(protocol::stop_job{protocol::job_outcome::interrupted, "Ctrl-C"});
+  ASSERT_TRUE(await<protocol::job_ended>(*agent));
+  const auto first = report();
+  ASSERT_TRUE(first);
+  EXPECT_EQ(first->steps, 9U);
+  caf::anon_send_exit(coordinator, caf::exit_reason::user_shutdown);
+  (*observer)->receive([](const caf::down_msg&) {});
+  journal.reset();
+  std::filesystem::remove(folder.path() / "report.json");
+
+  start({}, {true, ""}, {{5}, 55});
+  tell(protocol::stop_job{protocol::job_outcome::interrupted, "Ctrl-C again"});
+  ASSERT_TRUE(await<protocol::job_ended>(*agent));
+  const auto second = report();
+  ASSERT_TRUE(second);
+  EXPECT_EQ(second->reason, "Ctrl-C again");
+  EXPECT_EQ(second->steps, 9U);
+  EXPECT_EQ(second->samples_committed, 27U);
+  EXPECT_EQ(second->bytes_logged, 900U);
+  EXPECT_GE(second->wall_seconds, first->wall_seconds);
 }
 
 TEST_F(coordinator_test, nothing_can_be_started_with_a_fence_that_is_not_in_the_journal) {

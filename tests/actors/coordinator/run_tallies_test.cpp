@@ -83,6 +83,17 @@ TEST(run_tallies, the_time_is_written_every_second_and_not_more_often) {
   EXPECT_THAT(tallies.changes({}, first_root + milliseconds(1000)), SizeIs(1));
 }
 
+TEST(run_tallies, at_the_end_nothing_waits_for_its_second) {
+  run_tallies tallies{{}, first_root, {1}};
+  tallies.add_tallies({worker_tally(0, 1, 10)});
+  auto entries = written(tallies.changes({}, first_root + seconds(1)));
+  tallies.add_tallies({worker_tally(0, 1, 12)});
+  entries = written(tallies.last_changes({}, first_root + milliseconds(1900)), entries);
+  const run_tallies next{entries, second_root, {2}};
+  EXPECT_EQ(next.totals().slots_computed, 12U);
+  EXPECT_DOUBLE_EQ(next.earlier().wall_seconds, 1.9);
+}
+
 TEST(run_tallies, losses_and_time_of_all_starts_of_a_run_add_up) {
   run_tallies first{{}, first_root, {1}};
   auto entries = written(first.changes({loss(0, first_root + seconds(2))}, first_root + seconds(10)));
