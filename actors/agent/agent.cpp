@@ -285,7 +285,7 @@ protocol::report_taken agent_state::on_report_part(const protocol::report_part& 
 
 void agent_state::on_stall(const protocol::stall& what) {
   const auto host = arguments_.hosts ? arguments_.hosts->roles().places().host_of(what.role) : std::string{};
-  add_event(stalls_.hear(what, host, arguments_.now()));
+  if (auto event = stalls_.hear(what, host, arguments_.now())) add_event(*std::move(event));
   show();
 }
 
@@ -298,6 +298,7 @@ void agent_state::on_tick() {
   clear_ways();
   if (arguments_.drains) arguments_.drains->tick(arguments_.now());
   for (const auto& seen : arguments_.launcher->look()) carry_out(core_.on_work_seen(seen, arguments_.now()));
+  if (auto over = stalls_.look(core_.book().reports().step(), arguments_.now())) add_event(*std::move(over));
   events_.flush();
   show();
 }

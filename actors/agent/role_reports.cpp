@@ -1,15 +1,32 @@
 #include "actors/agent/role_reports.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace dlrun::agent {
+
+namespace {
+
+/// A PS shard whose disk is full at its start lives, and knows nothing of what is there.
+bool has_yet_to_open(const protocol::heartbeat& beat, const protocol::heartbeat& before) {
+  return beat.store.identity == 0 && before.store.identity != 0;
+}
+
+} // namespace
 
 void role_reports::hear(const protocol::heartbeat& beat) {
   if (beat.role.kind == protocol::role_kind::data_dispatcher) {
     dispatcher_ = beat;
     return;
   }
-  heard_[beat.role] = beat;
+  auto& newest = heard_[beat.role];
+  const auto before = std::exchange(newest, beat);
+  if (has_yet_to_open(beat, before)) {
+    newest.step = before.step;
+    newest.durable_step = before.durable_step;
+    newest.store = before.store;
+    newest.restorable = before.restorable;
+  }
   if (!beat.has_metrics) return;
   metrics_ = beat.metrics;
   metrics_step_ = beat.step;

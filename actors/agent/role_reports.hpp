@@ -38,7 +38,9 @@ public:
   explicit role_reports(std::uint32_t ps_shards)
       : ps_shards_(ps_shards) {}
 
-  /// Of a start in hand, or of the data dispatcher, for which the coordinator's process speaks.
+  /// Of a start in hand, or of the data dispatcher, for which the coordinator's process speaks. Of
+  /// a PS shard that has not opened its store yet, what the start before it said of that still
+  /// holds.
   void hear(const protocol::heartbeat& beat);
   /// The agent knows better: it starts the role, or sees its end.
   void set_state(const protocol::role_name& role, std::string state) {

@@ -32,11 +32,13 @@ std::string describe(const protocol::stall& what, const std::string& host) {
                      words_of(what));
 }
 
-protocol::job_event stall_board::hear(const protocol::stall& what, const std::string& host,
-                                      protocol::time_point now) {
-  const auto lasted = protocol::duration(static_cast<protocol::duration::rep>(what.after_us));
-  stalled_.reset();
-  if (!what.is_over) stalled_ = {what, host, now - lasted};
+namespace {
+
+protocol::duration lasted(const protocol::stall& what) {
+  return protocol::duration(static_cast<protocol::duration::rep>(what.after_us));
+}
+
+protocol::job_event event_of(const protocol::stall& what, const std::string& host) {
   protocol::job_event event{
       .event = what.is_over ? "stall-over" : "stalled",
       .role = what.role,
@@ -46,9 +48,31 @@ protocol::job_event stall_board::hear(const protocol::stall& what, const std::st
       .place = {host, std::string{to_string(what.phase)}}};
   if (what.has_slot) event.numbers.values.push_back(protocol::named_number("slot", what.slot.value));
   event.text = fmt::format("{} for {:.1f} s after step {}: it {} for {}",
-                           what.is_over ? "there was no step" : "no step", protocol::to_seconds(lasted),
+                           what.is_over ? "there was no step" : "no step", protocol::to_seconds(lasted(what)),
                            what.version, what.is_over ? "waited" : "waits", describe(what, host));
   return event;
+}
+
+} // namespace
+
+std::optional<protocol::job_event> stall_board::hear(const protocol::stall& what, const std::string& host,
+                                                     protocol::time_point now) {
+  const bool is_known = what.is_over && ended_ == what.version;
+  ended_.reset();
+  stalled_.reset();
+  if (!what.is_over) stalled_ = {what, host, now - lasted(what)};
+  return is_known ? std::nullopt : std::optional(event_of(what, host));
+}
+
+std::optional<protocol::job_event> stall_board::look(std::uint64_t step, protocol::time_point now) {
+  if (!stalled_ || step <= stalled_->what.version.value) return std::nullopt;
+  auto over = stalled_->what;
+  over.is_over = true;
+  over.after_us = static_cast<std::uint64_t>((now - stalled_->since).count());
+  const auto host = stalled_->host;
+  stalled_.reset();
+  ended_ = over.version;
+  return event_of(over, host);
 }
 
 std::optional<stall_view> stall_board::view(std::uint64_t step, protocol::time_point now) const {

@@ -22,9 +22,12 @@ struct stall_view {
 class stall_board {
 public:
   /// `host`: where the role that is blamed runs, "" where the job has one.
-  /// @returns the event for it.
-  protocol::job_event hear(const protocol::stall& what, const std::string& host, protocol::time_point now);
+  /// @returns the event for it; nothing for an end that look() has told before.
+  std::optional<protocol::job_event> hear(const protocol::stall& what, const std::string& host,
+                                          protocol::time_point now);
   /// `step`: steps done. A coordinator that died does not say that a stall is over.
+  /// @returns the event for one that is.
+  std::optional<protocol::job_event> look(std::uint64_t step, protocol::time_point now);
   std::optional<stall_view> view(std::uint64_t step, protocol::time_point now) const;
 
 private:
@@ -35,6 +38,7 @@ private:
   };
 
   std::optional<stalled> stalled_;
+  std::optional<version_id> ended_; ///< the version of the stall whose end look() told last
 };
 
 /// "worker 2 on beta, which computes slot 5".

@@ -123,6 +123,29 @@ TEST(role_reports, the_step_is_the_lowest_of_all_ps_shards) {
   EXPECT_EQ(reports.durable_step(), 4U);
 }
 
+TEST(role_reports, a_ps_shard_that_waits_for_its_disk_at_its_start_has_what_it_had) {
+  role_reports reports(1);
+  auto beat = beat_of(0, 7, 4);
+  beat.store = {"alpha", 0xa1, {2}};
+  beat.restorable = {{{2}, {4}}};
+  reports.hear(beat);
+  auto waiting = beat_of(0, 0, 0);
+  waiting.self.incarnation = {2};
+  waiting.state = "disk-full";
+  for (int i = 0; i < 2; ++i) reports.hear(waiting);
+  EXPECT_EQ(reports.state(beat.role), "disk-full");
+  EXPECT_EQ(reports.step(), 7U);
+  EXPECT_EQ(reports.durable_step(), 4U);
+  role_view shown{.role = beat.role, .incarnation = {2}, .state = {}};
+  reports.add_details(shown);
+  EXPECT_EQ(shown.store, beat.store);
+  EXPECT_EQ(shown.restorable, beat.restorable);
+  beat.self.incarnation = {2};
+  beat.step = 4; // it has opened it, and goes on from there
+  reports.hear(beat);
+  EXPECT_EQ(reports.step(), 4U);
+}
+
 TEST(role_reports, the_agent_knows_better_in_which_state_a_role_is) {
   role_reports reports(1);
   EXPECT_EQ(reports.state(protocol::worker_role({0})), "pending");

@@ -302,6 +302,22 @@ TEST_F(agent_test, a_heartbeat_is_answered_with_where_the_coordinator_is) {
   EXPECT_EQ(where.at.control, "somewhere");
 }
 
+TEST_F(agent_test, a_stall_is_over_with_a_step_also_when_the_coordinator_that_told_of_it_died) {
+  bring_all_up();
+  const auto step = [&](std::uint64_t done) {
+    tell(protocol::heartbeat{
+        .role = shard, .self = launcher->newest(shard).self, .state = "training", .step = done});
+    tell(protocol::tick{});
+  };
+  step(7);
+  tell(protocol::stall{.version = {7}, .role = shard, .phase = protocol::stall_phase::logging});
+  exited(coordinator_role, {.cause = "killed by signal 9 (SIGKILL)"});
+  step(7);
+  EXPECT_THAT(events(), testing::Not(HasSubstr("stall-over")));
+  step(8);
+  EXPECT_THAT(events(), HasSubstr("stall-over"));
+}
+
 TEST_F(agent_test, a_job_that_is_stopped_ends_with_the_report_and_then_role_by_role) {
   bring_all_up();
   tell(protocol::stop_job{protocol::job_outcome::interrupted, "Ctrl-C"});
