@@ -120,7 +120,7 @@ result<std::optional<begun_run>> find_begun_run(const spec::JobSpec& asked, cons
                     "run.record; remove it, or choose another folder with --run-dir ('dlrun resume {1} "
                     "--unrecorded' goes on with a run of dlrun 0.1)",
                     place.string(), base::shell_word(place.string())));
-  const auto folder = run_folder::open(place.string());
+  const auto folder = run_folder::open_to_resume(place.string());
   if (!folder) return tl::unexpected(folder.error());
   const auto record = read_record(folder->path());
   if (!record) return tl::unexpected(record.error());

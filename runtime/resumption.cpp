@@ -355,6 +355,9 @@ result<void> add_gathering(const trained_with& trained, const coordinator::past_
   if (missing->empty() && !(wanted.hosts && root_secrets::are_left(path))) return {};
   if (!missing->empty()) made.missing = tell_not_whole(path, *trained.record, *missing, past.stores);
   if (!wanted.hosts) return fail(error_code::bad_usage, made.missing);
+  const auto writable = made.folder.check_writable();
+  if (!writable && !missing->empty()) return writable;
+  if (!writable) return {}; // the model is here: that is enough
   wanted.gathers = true;
   auto prepared = prepare_resumed(trained, wanted, made);
   if (!prepared && missing->empty()) return {}; // the model is here: that is enough
@@ -381,6 +384,16 @@ result<common::journal_place> journal_of(const trained_with& trained, const run_
   return common::journal_place_of(*wanted, folder.path());
 }
 
+/// Roles of a root that was killed just now are ending; theirs is the journal until they have. A
+/// folder that cannot be written to is of use only where the run is completed.
+result<coordinator::past_run> read_past(const common::journal_place& journal, const run_folder& folder) {
+  auto past =
+      common::try_patiently(patience_with_the_dying, {}, [&] { return coordinator::read_past_run(journal); });
+  if (auto writable = folder.check_writable(); !writable && !(past && past->completed))
+    return tl::unexpected(writable.error());
+  return past;
+}
+
 /// As check_journal_is_of(), when an etcd answers, if that is to be waited for.
 result<void> check_own_journal(const common::journal_place& place, std::uint64_t run, root_wait& wait) {
   for (;;) {
@@ -396,6 +409,7 @@ result<std::shared_ptr<root_home>> become_root(const trained_with& trained, cons
                                                const resume_options& options,
                                                const std::optional<hosts_plan>& hosts, root_wait& wait) {
   if (!trained.record || !trained.revisions.back().cluster().journal().has_etcd()) return nullptr;
+  if (auto writable = folder.check_writable(); !writable) return tl::unexpected(writable.error());
   const auto wanted = wanted_spec(trained, folder, options);
   if (!wanted) return tl::unexpected(wanted.error());
   const auto is_kept = hosts ? result<bool>{true} : root_home::exists(*wanted);
@@ -417,9 +431,7 @@ result<void> prepare(const wish& asked_for, root_wait& waiting, resumption& made
   if (*home && (*home)->is_restored()) trained = read_trained_with(made.folder);
   if (!trained) return tl::unexpected(trained.error());
   made.home = std::move(*home);
-  // Roles of a root that was killed just now are ending; theirs is the journal until they have.
-  const auto past = common::try_patiently(patience_with_the_dying, {},
-                                          [&] { return coordinator::read_past_run(*journal); });
+  const auto past = read_past(*journal, made.folder);
   if (!past) return tl::unexpected(past.error());
   made.coordinator = next_coordinator(*past, *journal);
   if (auto known = check_recorded(*trained, made.folder, options); !known && !past->completed) return known;
@@ -445,7 +457,7 @@ result<resumption> prepare_resumption(const std::filesystem::path& directory, co
                                       const std::optional<hosts_plan>& hosts,
                                       const std::optional<spec::JobSpec>& asked, const spec_check& check,
                                       root_wait* wait) {
-  auto folder = run_folder::open(directory.string());
+  auto folder = run_folder::open_to_resume(directory.string());
   if (!folder) return tl::unexpected(folder.error());
   resumption made{std::move(*folder), std::nullopt, {}, {}};
   root_wait no_wait;

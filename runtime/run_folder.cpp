@@ -101,6 +101,15 @@ result<base::unique_fd> lock_to_read(const std::filesystem::path& folder) {
   return fd;
 }
 
+/// Neither the lock, nor, where there is none, a new one may be written.
+bool is_write_protected(const std::filesystem::path& folder) {
+  const auto lock = folder / run_layout::lock;
+  const auto may_be_written = [](const std::filesystem::path& path) {
+    return ::access(path.c_str(), W_OK) == 0 || (errno != EACCES && errno != EPERM && errno != EROFS);
+  };
+  return !may_be_written(::access(lock.c_str(), F_OK) == 0 ? lock : folder);
+}
+
 /// Either will do: spec.yaml may have been removed, and runs of dlrun 0.1 have no record.
 /// @returns bad_usage when nobody can tell.
 result<bool> holds_run(const std::filesystem::path& folder) {
@@ -318,3 +327,16 @@ std::vector<std::filesystem::path> run_folder::spec_files() const {
 }
 
 } // namespace dlrun::runtime
+result<run_folder> run_folder::open_to_resume(const std::string& folder) {
+  auto opened = open(folder);
+  if (opened || !is_write_protected(folder)) return opened;
+  auto to_read = open_to_read(folder);
+  if (!to_read) return opened;
+  to_read->unwritable_ = opened.error();
+  return to_read;
+}
+
+result<void> run_folder::check_writable() const {
+  if (unwritable_) return tl::unexpected(*unwritable_);
+  return {};
+}

@@ -6,6 +6,7 @@
 
 #include <dlrun/error.hpp>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -49,11 +50,17 @@ public:
   /// Opens the folder of an earlier run. @returns bad_usage when it is no run folder, or a process
   /// is using it.
   static result<run_folder> open(const std::string& folder);
+  /// The same; where nothing can be written, as on a read-only volume, as open_to_read(). Then
+  /// check_writable() says so.
+  static result<run_folder> open_to_resume(const std::string& folder);
   /// For a look: any number of readers, while no root uses it. Writes nothing. Errors as above.
   static result<run_folder> open_to_read(const std::string& folder);
   /// Of a run whose root is this process, which has the folder locked by another object, and keeps
   /// that for as long as this one lives. @returns bad_usage when it is no run folder.
   static result<run_folder> of_own_root(const std::filesystem::path& folder);
+
+  /// @returns bad_usage, with the reason, for one that open_to_resume() has opened only to read.
+  result<void> check_writable() const;
 
   /// Removes the folder of a run that did not begin after all, so that it is not in the way of the
   /// next try.
@@ -73,6 +80,8 @@ private:
 
   std::filesystem::path path_;
   base::unique_fd lock_;
+  std::optional<error> unwritable_{};    ///< why nothing can be written to it
+  std::filesystem::path highest_made_{}; ///< with the folder; "": the folder was there
 };
 
 } // namespace dlrun::runtime
