@@ -167,6 +167,24 @@ result<void> check_holds_no_run(const std::filesystem::path& folder) {
                   folder.string(), resume_command(folder)));
 }
 
+/// The highest folder that has to be made for this one; "" where all are there.
+std::filesystem::path highest_missing(const std::filesystem::path& folder) {
+  std::filesystem::path highest;
+  std::error_code why; // what cannot be looked at is not there for us
+  for (auto at = folder; !std::filesystem::exists(at, why) && at.has_relative_path(); at = at.parent_path())
+    highest = at;
+  return highest;
+}
+
+/// Removes a folder and those above it up to `highest`, as long as nothing is in them.
+void remove_empty(std::filesystem::path folder, const std::filesystem::path& highest) {
+  std::error_code ignored;
+  for (; !highest.empty(); folder = folder.parent_path()) {
+    std::filesystem::remove(folder, ignored);
+    if (folder == highest) return;
+  }
+}
+
 /// As "/" and "." do: it is not to be removed.
 bool holds_current_folder(const std::filesystem::path& path) {
   std::error_code ignored;
@@ -259,12 +277,20 @@ bool holds_at_most_a_beginning(const std::filesystem::path& folder) {
 }
 
 result<void> run_folder::create_folders(const std::filesystem::path& path) {
+  const auto highest = highest_missing(path / run_layout::logs);
   std::error_code why;
-  if (!std::filesystem::create_directories(path / run_layout::logs, why) && why)
+  std::filesystem::create_directories(path / run_layout::logs, why);
+  const bool is_closed = !why && !highest.empty() && ::access(path.c_str(), R_OK | W_OK | X_OK) != 0;
+  if (!why && !is_closed) return {};
+  remove_empty(path / run_layout::logs, highest);
+  if (is_closed)
     return fail(error_code::bad_usage,
-                fmt::format("cannot create the run folder '{}': {}; choose another with --run-dir",
-                            path.string(), why.message()));
-  return {};
+                fmt::format("the run folder '{}' would be closed to the user that makes it: let the umask "
+                            "leave its owner all rights, as 022 does",
+                            path.string()));
+  return fail(error_code::bad_usage,
+              fmt::format("cannot create the run folder '{}': {}; choose another with --run-dir",
+                          path.string(), why.message()));
 }
 
 result<run_folder> run_folder::create(const std::string& wanted, const spec::JobSpec& spec,
@@ -273,14 +299,19 @@ result<run_folder> run_folder::create(const std::string& wanted, const spec::Job
   const bool is_torn = torn == torn_beginning::removed && holds_at_most_a_beginning(path);
   if (!is_torn)
     if (auto fine = check_is_free(path); !fine) return tl::unexpected(fine.error());
+  const auto highest = highest_missing(path / run_layout::logs);
   if (auto made = create_folders(path); !made) return tl::unexpected(made.error());
   auto held = lock(path);
+  std::error_code ignored;
+  if (!held && !std::filesystem::exists(path / run_layout::lock, ignored)) // else it is another process's
+    remove_empty(path / run_layout::logs, highest);
   if (!held) return tl::unexpected(held.error());
   if (is_torn && holds_at_most_a_beginning(path))
     if (auto removed = remove_beginning(path); !removed) return tl::unexpected(removed.error());
   // Who was quicker may be done already.
   if (auto none = check_holds_no_run(path); !none) return tl::unexpected(none.error());
   run_folder made{path, std::move(*held)};
+  made.highest_made_ = highest;
   if (auto written = job::write_spec_file(made.spec_file(), spec); !written) {
     made.abandon();
     return tl::unexpected(written.error());
@@ -291,6 +322,7 @@ result<run_folder> run_folder::create(const std::string& wanted, const spec::Job
 void run_folder::abandon() const {
   std::error_code ignored;
   std::filesystem::remove_all(path_, ignored);
+  remove_empty(path_ / run_layout::logs, highest_made_);
 }
 
 result<run_folder> run_folder::open(const std::string& folder) {
@@ -299,6 +331,20 @@ result<run_folder> run_folder::open(const std::string& folder) {
   auto held = lock(*path);
   if (!held) return tl::unexpected(held.error());
   return run_folder{*path, std::move(*held)};
+}
+
+result<run_folder> run_folder::open_to_resume(const std::string& folder) {
+  auto opened = open(folder);
+  if (opened || !is_write_protected(folder)) return opened;
+  auto to_read = open_to_read(folder);
+  if (!to_read) return opened;
+  to_read->unwritable_ = opened.error();
+  return to_read;
+}
+
+result<void> run_folder::check_writable() const {
+  if (unwritable_) return tl::unexpected(*unwritable_);
+  return {};
 }
 
 result<run_folder> run_folder::open_to_read(const std::string& folder) {
@@ -327,16 +373,3 @@ std::vector<std::filesystem::path> run_folder::spec_files() const {
 }
 
 } // namespace dlrun::runtime
-result<run_folder> run_folder::open_to_resume(const std::string& folder) {
-  auto opened = open(folder);
-  if (opened || !is_write_protected(folder)) return opened;
-  auto to_read = open_to_read(folder);
-  if (!to_read) return opened;
-  to_read->unwritable_ = opened.error();
-  return to_read;
-}
-
-result<void> run_folder::check_writable() const {
-  if (unwritable_) return tl::unexpected(*unwritable_);
-  return {};
-}

@@ -41,7 +41,7 @@ enum class torn_beginning : std::uint8_t { refused, removed };
 class run_folder {
 public:
   /// The folder and that of its logs, where they are not there. @returns bad_usage when they cannot
-  /// be made.
+  /// be made; none is left then.
   static result<void> create_folders(const std::filesystem::path& path);
   /// Makes the folder (default: runs/<name of the job>) with the specification as used. @returns
   /// bad_usage when there is something in it already, or it cannot be made.
@@ -63,7 +63,7 @@ public:
   result<void> check_writable() const;
 
   /// Removes the folder of a run that did not begin after all, so that it is not in the way of the
-  /// next try.
+  /// next try, and the folders above it that were made for it.
   void abandon() const;
 
   const std::filesystem::path& path() const { return path_; }

@@ -7,6 +7,7 @@ import shutil
 import subprocess
 
 import paused_runs
+import small_data
 from bench_case import bench_case, main
 from dlrun_job import running_job
 
@@ -99,6 +100,57 @@ class what_is_no_file(with_a_run):
                 self.expect_refused([verb, self.run_dir], "cannot read", "Permission denied", user=NOBODY, group=NOBODY, extra_groups=[])
 
 
+class one_of_somebody_else(with_a_run):
+    """Whoever calls may read it, and not write, as on a volume that is mounted read-only."""
+
+    def setUp(self):
+        super().setUp()
+        if os.geteuid() != 0:
+            self.skipTest("it takes root to become somebody else")
+        self.open_to_readers(self.run_dir)
+
+    def open_to_readers(self, run_dir):
+        for path in (self.bench.folder, run_dir, *run_dir.rglob("*")):
+            path.chmod(0o755 if path.is_dir() else 0o644)
+
+    def as_nobody(self, *arguments, **options):
+        return self.dlrun(*arguments, user=NOBODY, group=NOBODY, extra_groups=[], **options)
+
+    def test_completed_is_said_to_be(self):
+        spec = self.spec("mlp_dropout", epochs=2, workers=1, ps_shards=1)
+        spec["durability"] = {"log": "every_step"}
+        file = small_data.write_spec(self.bench.folder / "job.yaml", spec)
+        before = (self.run_dir / "report.json").read_bytes()
+        for words in (["resume", self.run_dir], ["train", file, "--run-dir", self.run_dir, "--or-resume"]):
+            with self.subTest(verb=words[0]):
+                done = self.as_nobody(*words)
+                self.assertEqual(done.returncode, 0, done)
+                self.assertIn("is completed", done.stdout)
+        self.assertEqual((self.run_dir / "report.json").read_bytes(), before)
+
+    def test_that_is_to_go_on_is_refused(self):
+        spec = self.spec("mlp_dropout", epochs=2, workers=1, ps_shards=1)
+        spec["durability"] = {"log": "every_step"}
+        with self.bench.start(spec) as job:
+            job.kill_everything_at_step(1)
+            self.open_to_readers(job.run_dir)
+            done = self.as_nobody("resume", job.run_dir)
+            self.assertEqual(done.returncode, BAD_INPUT, done)
+            self.assertIn(f"cannot write to the run folder '{job.run_dir}': Permission denied", done.stderr)
+
+    def test_is_not_left_when_the_umask_closes_it_to_its_owner(self):
+        place = self.bench.folder / "nobodys"
+        place.mkdir()
+        place.chmod(0o777)
+        file = small_data.write_spec(self.bench.folder / "job.yaml", self.spec("mlp_dropout"))
+        for mask in (0o277, 0o400):
+            with self.subTest(umask=oct(mask)):
+                done = self.as_nobody("train", file, "--run-dir", place / "a" / "u", umask=mask)
+                self.assertEqual(done.returncode, BAD_INPUT, done)
+                self.assertIn(f"{place}/a/u", done.stderr)
+                self.assertEqual(list(place.iterdir()), [])
+
+
 class output(with_a_run):
     def test_never_replaces_what_is_read(self):
         records, weights = pathlib.Path(self.data["records"]), self.bench.folder / "weights.safetensors"
@@ -148,6 +200,11 @@ class arguments(with_a_run):
     def test_of_a_slot_have_one_way_to_be_written(self):
         for slot in ("01:1", "1:01", "1:1:00"):
             self.expect_refused(["resume", self.run_dir, "--skip", slot])
+
+    def test_for_the_version_are_a_verb_and_an_option(self):
+        told = self.dlrun("--version")
+        self.assertEqual((told.returncode, told.stderr), (0, ""))
+        self.assertEqual(told.stdout, self.dlrun("version").stdout)
 
     def test_that_name_no_folder_are_told_so(self):
         self.expect_refused(["train", self.run_dir / "spec.yaml", "--run-dir", "/dev/null"], "/dev/null", "is no folder")

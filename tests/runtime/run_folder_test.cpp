@@ -168,6 +168,25 @@ TEST_F(run_folder_test, one_that_cannot_be_looked_into_is_not_taken_for_an_empty
   EXPECT_THAT(refusal(create(run)), HasSubstr("cannot look into the run folder"));
 }
 
+TEST_F(run_folder_test, of_one_that_cannot_be_made_nothing_is_left) {
+  const auto high = temporary.path() / "deep";
+  const auto said = refusal(create(high / "p" / "q" / std::string(256, 'z')));
+  EXPECT_THAT(said, HasSubstr("File name too long"));
+  EXPECT_FALSE(std::filesystem::exists(high));
+  std::filesystem::create_directories(high / "p");
+  refusal(create(high / "p" / "q" / std::string(256, 'z')));
+  EXPECT_TRUE(std::filesystem::is_empty(high / "p")) << "that was there before";
+}
+
+TEST_F(run_folder_test, one_that_did_not_begin_goes_with_the_folders_that_were_made_for_it) {
+  create(run).value().abandon();
+  EXPECT_FALSE(std::filesystem::exists(run.parent_path()));
+  std::filesystem::create_directories(run.parent_path());
+  create(run).value().abandon();
+  EXPECT_FALSE(std::filesystem::exists(run));
+  EXPECT_TRUE(std::filesystem::exists(run.parent_path()));
+}
+
 TEST_F(run_folder_test, is_refused_to_a_second_process_naming_the_first_and_the_ways_out) {
   auto first = create(run);
   ASSERT_TRUE(first);
