@@ -13,6 +13,12 @@ std::string caf_version() {
   return fmt::format("{}.{}.{}", CAF_VERSION / 10000, CAF_VERSION / 100 % 100, CAF_VERSION % 100);
 }
 
+std::string version_text() {
+  return fmt::format("dlrun {}\nbuild {}\nCAF {}\noneDNN {} ({})\n{}", common::dlrun_version(),
+                     common::dlrun_build(), caf_version(), engine::onednn_version(),
+                     engine::instruction_set(), engine::compiler_version());
+}
+
 int version(bool json) {
   if (json)
     say(stdout, "{}\n",
@@ -24,15 +30,14 @@ int version(bool json) {
                                {"compiler", engine::compiler_version()}}
             .dump());
   else
-    say(stdout, "dlrun {}\nbuild {}\nCAF {}\noneDNN {} ({})\n{}\n", common::dlrun_version(),
-        common::dlrun_build(), caf_version(), engine::onednn_version(), engine::instruction_set(),
-        engine::compiler_version());
+    say(stdout, "{}\n", version_text());
   return 0;
 }
 
 } // namespace
 
 void add_version(CLI::App& app, verb& chosen) {
+  app.set_version_flag("--version", version_text, "Print what 'dlrun version' does");
   auto* command = app.add_subcommand("version", "Print the versions of dlrun and of what decides its bits");
   auto json = std::make_shared<bool>(false);
   command->add_flag("--json", *json, "One line of JSON");

@@ -13,12 +13,17 @@ namespace dlrun::runtime {
 /// Who is told `stopping` stops the job, however near its beginning is. Of any thread.
 class before_begin {
 public:
+  /// `has_hosts`: others than this one, for which it may wait.
+  explicit before_begin(bool has_hosts)
+      : has_hosts_(has_hosts) {}
+
   /// Nothing for what run_control answers: everything once the job has begun.
   std::optional<std::string> answer(const std::string& request) {
     const std::scoped_lock lock{mutex_};
     if (has_begun_ || request == "status" || request.starts_with("token ")) return std::nullopt;
     if (request != "stop")
-      return nlohmann::json{{"error", "the job has not begun: it waits for its hosts"},
+      return nlohmann::json{{"error", has_hosts_ ? "the job has not begun: it waits for its hosts"
+                                                 : "the job has not begun: try again in a moment"},
                             {"exit_code", static_cast<int>(job::exit_code::bad_input)}}
           .dump();
     is_stopped_ = true;
@@ -36,6 +41,7 @@ public:
   }
 
 private:
+  const bool has_hosts_;
   mutable std::mutex mutex_;
   bool has_begun_ = false;
   bool is_stopped_ = false;

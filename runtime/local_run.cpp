@@ -76,7 +76,7 @@ struct start {
 };
 
 start make_start(const local_run_options& options, run_observer& observer) {
-  const auto before = std::make_shared<before_begin>();
+  const auto before = std::make_shared<before_begin>(options.hosts.has_value());
   if (options.is_new) return {before, writing_once()};
   return {before, writing_with_patience(observer, [before] { return before->is_stopped(); })};
 }

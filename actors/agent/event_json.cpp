@@ -1,5 +1,6 @@
 #include "actors/agent/event_json.hpp"
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <chrono>
@@ -46,13 +47,23 @@ void read_details(const ordered_json& line, protocol::job_event& event) {
         name, value.is_null() ? std::numeric_limits<double>::quiet_NaN() : value.get<double>()));
 }
 
+/// What is counted or numbered is no measurement: it has no decimal point.
+constexpr std::array<std::string_view, 9> counts{"acknowledged", "bytes", "found", "gpu",    "hosts",
+                                                 "known",        "roles", "slot",  "workers"};
+
+ordered_json value_of(const std::string& name, double value) {
+  const bool is_count = std::ranges::find(counts, name) != counts.end() && std::trunc(value) == value;
+  return is_count ? ordered_json(std::llround(value)) : ordered_json(value);
+}
+
 } // namespace
 
 void add_details(const protocol::job_event& event, nlohmann::ordered_json& line) {
   const auto& numbers = event.numbers;
   if (numbers.has_step) line["step"] = numbers.step;
   if (numbers.after_us > 0) line["after_ms"] = static_cast<double>(numbers.after_us) / 1000.0;
-  for (const auto& [name, bits] : numbers.values) line["values"][name] = std::bit_cast<double>(bits);
+  for (const auto& [name, bits] : numbers.values)
+    line["values"][name] = value_of(name, std::bit_cast<double>(bits));
   if (!event.place.host.empty()) line["host"] = event.place.host;
   if (!event.place.reason.empty()) line["reason"] = event.place.reason;
 }

@@ -4,6 +4,8 @@
 #include "job/choices.hpp"
 #include "job/run_layout.hpp"
 
+#include <atomic>
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 #include <spdlog/pattern_formatter.h>
 #include <spdlog/sinks/basic_file_sink.h>
@@ -39,6 +41,16 @@ std::string json_pattern(const protocol::role_name& role, dlrun::incarnation inc
       protocol::to_string(role.kind), role.index, incarnation, json_text);
 }
 
+/// Once, for people: a log that cannot be written ends nothing.
+spdlog::err_handler told_once(const std::string& file) {
+  return [file, told = std::make_shared<std::atomic<bool>>(false)](const std::string& why) {
+    const auto colon = why.rfind(": "); // before it: what spdlog did, and the file
+    if (told->exchange(true)) return;
+    fmt::print(stderr, "dlrun: warning: cannot write the log '{}': {}\n", file,
+               colon == std::string::npos ? why : why.substr(colon + 2));
+  };
+}
+
 } // namespace
 
 std::filesystem::path role_log_path(const std::filesystem::path& run_dir, const protocol::role_name& role) {
@@ -47,8 +59,8 @@ std::filesystem::path role_log_path(const std::filesystem::path& run_dir, const 
 
 std::shared_ptr<spdlog::logger> make_role_log(const job_facts& job, const protocol::role_name& role,
                                               dlrun::incarnation incarnation) {
-  auto sink =
-      std::make_shared<spdlog::sinks::basic_file_sink_mt>(role_log_path(job.run_dir, role).string(), false);
+  const auto file = role_log_path(job.run_dir, role).string();
+  auto sink = std::make_shared<spdlog::sinks::basic_file_sink_mt>(file, false);
   auto log = std::make_shared<spdlog::logger>(
       fmt::format("{}-{} inc={}", protocol::to_string(role.kind), role.index, incarnation), std::move(sink));
   auto formatter = std::make_unique<spdlog::pattern_formatter>();
@@ -58,6 +70,7 @@ std::shared_ptr<spdlog::logger> make_role_log(const job_facts& job, const protoc
     formatter->set_pattern("%Y-%m-%dT%H:%M:%S.%e %l %n %v");
   log->set_formatter(std::move(formatter));
   log->flush_on(spdlog::level::info);
+  log->set_error_handler(told_once(file));
   return log;
 }
 

@@ -35,6 +35,11 @@ TEST(event_json, values_keep_their_names_and_order_and_what_is_no_number_is_null
             R"({"event":"x","step":63,"values":{"loss":0.125,"auc":null}})");
 }
 
+TEST(event_json, a_count_has_no_decimal_point) {
+  EXPECT_EQ(shown({.values = {protocol::named_number("workers", 3), protocol::named_number("seconds", 3)}}),
+            R"({"event":"x","values":{"workers":3,"seconds":3.0}})");
+}
+
 TEST(event_json, a_place_is_a_host_with_or_without_a_reason) {
   EXPECT_EQ(shown({}, {"beta", "its store is there"}),
             R"({"event":"x","host":"beta","reason":"its store is there"})");

@@ -68,6 +68,17 @@ TEST_F(role_log_test, json_is_one_line_whatever_is_logged) {
   EXPECT_EQ(nlohmann::json::parse(lines()[2])["text"], "");
 }
 
+TEST_F(role_log_test, one_that_cannot_be_written_is_told_once_and_as_all_is_told) {
+  std::filesystem::create_symlink("/dev/full", role_log_path(folder.path(), shard));
+  testing::internal::CaptureStderr();
+  const auto log = make("text");
+  log->info("started: once");
+  log->info("started: again");
+  EXPECT_THAT(testing::internal::GetCapturedStderr(),
+              MatchesRegex(
+                  "dlrun: warning: cannot write the log '[^\n]*/ps_shard-1.log': No space left on device\n"));
+}
+
 TEST_F(role_log_test, a_restarted_role_appends) {
   make("json", 1)->info("started: once");
   make("json", 2)->info("started: again");
