@@ -10,6 +10,7 @@ namespace dlrun::runtime {
 inline constexpr std::chrono::milliseconds root_answer_deadline{8000};
 /// The agent of another host, for the root: the verb hears in time that there was no answer. A host
 /// that hangs, or is cut off, is given up before.
-inline constexpr std::chrono::milliseconds host_answer_deadline = root_answer_deadline - std::chrono::seconds{2};
+inline constexpr std::chrono::milliseconds host_answer_deadline =
+    root_answer_deadline - std::chrono::seconds{2};
 
 } // namespace dlrun::runtime
