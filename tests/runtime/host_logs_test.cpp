@@ -7,8 +7,10 @@
 #include "tests/actors/quiet_agent.hpp"
 #include "tests/actors/virtual_actors.hpp"
 
+#include <array>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/socket.h>
 #include <optional>
 
 namespace dlrun::runtime {
@@ -41,7 +43,10 @@ protected:
     hosts->agent_is([](const auto& task) { task(); }, [](const protocol::job_event&) {});
     hosts->begin();
     EXPECT_TRUE(hosts->on_joined({.host = "beta", .boot = 7, .cpus = 8}, beta).accepted);
-    logs.answer("logs beta", [this](const std::string& text) { answer = text; });
+    std::array<int, 2> ends{};
+    EXPECT_EQ(::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends.data()), 0);
+    asker.reset(ends[0]);
+    logs.answer("logs beta", agent::control_reply{base::unique_fd{ends[1]}});
     dispatch();
     EXPECT_TRUE(asked) << "beta is asked";
   }
@@ -52,8 +57,17 @@ protected:
     dispatch();
   }
 
+  /// What has come, if anything has.
+  std::optional<std::string> answer() const {
+    std::string text(1000, '\0');
+    const auto size = ::recv(asker.get(), text.data(), text.size(), MSG_DONTWAIT);
+    if (size < 0) return std::nullopt;
+    text.resize(static_cast<std::size_t>(size));
+    return text;
+  }
+
   std::optional<log_promise> asked;
-  std::optional<std::string> answer;
+  base::unique_fd asker;
   host_agent_actor beta = system.spawn(play_busy_host, &asked);
   protocol::agent_actor agent = system.spawn([](protocol::agent_actor::pointer) {
     return test::quiet_agent(
@@ -74,15 +88,15 @@ protected:
 
 TEST_F(host_logs_test, a_host_that_is_busy_for_seconds_is_waited_for) {
   pass(5s);
-  EXPECT_FALSE(answer);
+  EXPECT_FALSE(answer());
   caf::anon_send(beta, protocol::store_listing_wanted{});
   dispatch();
-  EXPECT_EQ(answer.value_or(""), R"(+{"logs":[]})");
+  EXPECT_EQ(answer().value_or(""), R"(+{"logs":[]})");
 }
 
 TEST_F(host_logs_test, who_asks_hears_in_time_of_a_host_that_never_answers) {
   pass(root_answer_deadline - 1s);
-  EXPECT_THAT(answer.value_or(""), StartsWith("-it does not answer"));
+  EXPECT_THAT(answer().value_or(""), StartsWith("-it does not answer"));
 }
 
 } // namespace
