@@ -129,7 +129,7 @@ class one_of_somebody_else(with_a_run):
         self.assertEqual((self.run_dir / "report.json").read_bytes(), before)
 
     def test_that_is_to_go_on_is_refused(self):
-        spec = self.spec("mlp_dropout", epochs=2, workers=1, ps_shards=1)
+        spec = self.spec("mlp_dropout", epochs=200, workers=1, ps_shards=1)
         spec["durability"] = {"log": "every_step"}
         with self.bench.start(spec) as job:
             job.kill_everything_at_step(1)

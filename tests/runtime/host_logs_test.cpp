@@ -10,8 +10,8 @@
 #include <array>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sys/socket.h>
 #include <optional>
+#include <sys/socket.h>
 
 namespace dlrun::runtime {
 namespace {
