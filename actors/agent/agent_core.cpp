@@ -377,7 +377,7 @@ agent_actions agent_core::on_workers_wanted(const protocol::workers_wanted& word
   for (auto worker = before; worker < *wanted; ++worker) {
     const role_name name{role_kind::worker, worker};
     book_.roles().add(name, true);
-    if (const auto runs = found_.take(name)) book_.roles().adopt(*runs);
+    if (const auto runs = found_.take(name)) book_.adopt(*runs, now);
     follow(supervisor_.add(child_of(name, config_), now), now, out);
   }
   for (auto worker = *wanted; worker < before; ++worker) {

@@ -8,8 +8,9 @@ using protocol::role_kind;
 using protocol::time_point;
 
 bool role_book::adopt(const protocol::running_start& one, time_point now) {
+  if (!roles_.adopt(one)) return false;
   signs_.begin(one.role, now);
-  return roles_.adopt(one);
+  return true;
 }
 
 bool role_book::begin(managed_role& role, time_point now) {

@@ -308,6 +308,26 @@ TEST_F(returned_root_core_test, what_was_taken_over_and_ends_starts_again_under_
   EXPECT_EQ(running.at(shard).incarnation, incarnation{9});
 }
 
+/// It had more workers once, or is to have them again: that the coordinator says.
+TEST_F(returned_root_core_test, a_worker_beyond_those_that_are_wanted_is_missed_only_once_it_is_wanted) {
+  constexpr role_name worker2{role_kind::worker, 2};
+  follow(core.start(now, {{worker2, of_worker, 201}}));
+  follow(core.on_coordinator_joined(coordinator_process, now));
+  const auto pass = [&](int seconds) {
+    for (int second = 0; second < seconds; ++second) {
+      beat(coordinator);
+      follow(core.on_tick(now += std::chrono::seconds(1)));
+    }
+  };
+  pass(60);
+  EXPECT_THAT(stopped, ::testing::IsEmpty());
+  follow(core.on_workers_wanted({9, 0, 3}, now));
+  core.on_heartbeat({.role = worker2, .self = of_worker, .state = "training"}, now);
+  pass(60);
+  EXPECT_THAT(stopped, ::testing::ElementsAre(std::pair(worker2, true)));
+  EXPECT_EQ(events.back(), "role-hung");
+}
+
 /// The root before it had given the host up that this runs on.
 TEST_F(returned_root_core_test, what_runs_and_is_over_for_the_coordinator_is_killed_once_and_starts_again) {
   follow(core.start(now, {{shard, of_shard, 200}}));
