@@ -78,14 +78,16 @@ result<void> check_class_names(const data::dataset& data,
   }
   const auto rarest = std::ranges::min_element(of, {}, &seen::count) - of.begin();
   const auto& [first, count] = of[static_cast<std::size_t>(rarest)];
-  return fail(
-      error_code::bad_data,
-      fmt::format(
-          "{}: there are {} classes, but the model has only {} outputs. The rarest class is \"{}\": {}"
-          " of {} records, the first is record {}, counted from 0. Correct the data, or give the model more "
-          "outputs",
-          data.targets_name(), names.size(), wanted.outputs, base::printable(names[static_cast<int>(rarest)]),
-          count, data.record_count(), first));
+  const auto where =
+      count == 0
+          ? "none of the records that are trained on has it, so one of data.validation does"
+          : fmt::format("{} of {} records that are trained on has it, the first is record {}, counted from 0",
+                        count, data.record_count(), first);
+  return fail(error_code::bad_data,
+              fmt::format("{}: there are {} classes, but the model has only {} outputs. The rarest class is "
+                          "\"{}\": {}. Correct the data, or give the model more outputs",
+                          data.targets_name(), names.size(), wanted.outputs,
+                          base::printable(names[static_cast<int>(rarest)]), where));
 }
 
 /// Opens one part of the data and checks it against the model. @returns its number of records.

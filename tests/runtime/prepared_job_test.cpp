@@ -265,7 +265,11 @@ TEST_F(prepared_job_test, a_class_too_many_is_told_by_its_name_and_record) {
   EXPECT_THAT(
       refusal(error_code::bad_data),
       HasSubstr("people.csv: there are 4 classes, but the model has only 3 outputs. The rarest class is "
-                "\"aa\": 1 of 7 records, the first is record 3, counted from 0."));
+                "\"aa\": 1 of 7 records that are trained on has it, the first is record 3"));
+  std::ofstream(path("people.csv")) << "age,kind\n1,b\n3,a\n2,c\n5,a\n";
+  text = with(text, "{target: kind}", "{target: kind, classes: [a, aa, b, c]}");
+  EXPECT_THAT(refusal(error_code::bad_data),
+              HasSubstr("\"aa\": none of the records that are trained on has it"));
 }
 
 TEST_F(prepared_job_test, only_images_can_be_augmented) {
