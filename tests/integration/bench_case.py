@@ -1,6 +1,7 @@
 """Base of the test programs here: FILE DLRUN [unittest options]."""
 
 import copy
+import faulthandler
 import json
 import os
 import pathlib
@@ -10,6 +11,9 @@ import unittest
 
 import dlrun_job
 import small_data
+
+
+TRACE_EACH_S = 280
 
 
 class bench_case(unittest.TestCase):
@@ -66,6 +70,7 @@ def main():
     # Ctrl-C or the end of a terminal would never come.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    faulthandler.dump_traceback_later(TRACE_EACH_S, repeat=True)  # of a test that is ended for its time it says where that was
     bench_case.program = sys.argv.pop(1)
     result = unittest.main(verbosity=2, exit=False).result
     write_counts(result, os.environ.get("GTEST_OUTPUT", ""))
