@@ -160,7 +160,7 @@ bool agent_process::lacks_fences() const {
 void agent_process::tell_coordinator() {
   perform(supervisor_->tick(world_.now()));
   if (const auto due = orders_.due()) send(coordinator_role, *due);
-  if (lacks_fences() || ++rounds_ % 4 == 0) send(coordinator_role, agent_hello{number_, now()});
+  if (lacks_fences() || ++rounds_ % 4 == 0) send(coordinator_role, agent_hello{number_});
   for (const auto& [id, which] : children_) {
     if (const auto* up = coordinator().running; up != nullptr && which.role != coordinator_role)
       send(which.role, coordinator_moved{{up->self().incarnation, up->endpoint().process}});

@@ -155,7 +155,6 @@ void coordinator_process::receive(const message& what) {
   const auto at_now = now();
   std::visit(common::action_handlers{
                  [&](const agent_hello& hello) {
-                   if (hello.sent < broken_) return; // it was on a connection that is no more
                    agent_knows_ = true;
                    agent_ = hello.agent;
                    perform(core_->on_agent(hello.agent));

@@ -19,10 +19,7 @@ public:
 
   void start() override;
   void receive(const message& what) override;
-  void connection_broken(const process&) override {
-    agent_knows_ = false;
-    broken_ = now();
-  }
+  void connection_broken(const process&) override { agent_knows_ = false; }
   using process::now;
   /// The dispatcher fails and is started again by its supervisor; it has forgotten everything.
   void restart_dispatcher();
@@ -81,8 +78,7 @@ private:
   std::deque<pending_write> writes_;
   bool writing_ = false;
   bool waits_for_journal_ = false;
-  bool agent_knows_ = false;      ///< it has accepted this start, and the connection has held since
-  protocol::time_point broken_{}; ///< the newest connection that did not hold
+  bool agent_knows_ = false; ///< it has accepted this start, and the connection has held since
 };
 
 } // namespace dlrun::simulation

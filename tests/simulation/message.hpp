@@ -21,7 +21,6 @@ namespace dlrun::simulation {
 /// The agent is there (the start of the coordinator's connection to it).
 struct agent_hello {
   std::uint64_t agent = 0; ///< its number
-  protocol::time_point sent{};
 };
 /// Where the coordinator is, as the agent knows; in the answers to heartbeats.
 struct coordinator_moved {

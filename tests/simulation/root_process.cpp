@@ -149,7 +149,7 @@ void root_process::on_coordinator(const protocol::join& join) {
   coordinator_ = join.self.incarnation;
   coordinator_at_ = {coordinator_, join.at.process};
   hosts_.coordinator_is(coordinator_, join.at);
-  send(coordinator_role, agent_hello{number_, now()});
+  send(coordinator_role, agent_hello{number_});
   perform(core_.on_coordinator_joined(join.at.process, now()));
 }
 
