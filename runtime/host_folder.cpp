@@ -175,6 +175,8 @@ result<void> host_folder::lock(const bootstrap::HostBundle& bundle) {
       return refuse_shared(bundle, holder ? holder->host : "");
     std::this_thread::sleep_for(folder_retry);
   }
+  // Of two agents that begin at once one may have claimed the folder, and this one has it.
+  is_new_ = is_new_ || is_unused(path_);
   // Of what cannot be written another host hears later, and people nothing.
   [[maybe_unused]] const int cut = ::ftruncate(lock_.get(), 0);
   static_cast<void>(base::write_all(lock_.get(), lock_text(own)));

@@ -133,6 +133,17 @@ TEST_F(host_folder_test, of_another_run_is_refused_and_stays_as_it_is) {
   EXPECT_THAT(why_refused(), HasSubstr("not of this run")) << "there is more than the beginning of a mark";
 }
 
+/// Its agent has been refused, since this one was quicker with the lock.
+TEST_F(host_folder_test,
+       that_another_host_of_the_run_has_claimed_is_removed_by_its_holder_where_nothing_began) {
+  write("run.id",
+        std::string{own_number} + "{\"host\":\"gamma\",\"root\":\"alpha\",\"run_dir\":\"/there\"}\n");
+  const auto taken = host_folder::take(bundle());
+  ASSERT_TRUE(taken);
+  taken->discard_unused();
+  EXPECT_TRUE(fs::is_empty(path));
+}
+
 /// Both in one start of the run: nobody waits for the other one to end.
 TEST_F(host_folder_test, that_another_host_of_the_run_uses_is_refused_at_once_and_stays_as_it_is) {
   auto first = bundle();
