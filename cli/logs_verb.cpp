@@ -69,10 +69,12 @@ int logs(const logs_options& options) {
     tell_missing(merged, false);
   };
   show_new();
-  const auto watched =
-      options.follow ? follow_run(*run_dir, [&](const auto&) { show_new(); }) : result<void>{};
-  merged.take_rests();
-  show_new();
+  result<void> watched;
+  if (options.follow) {
+    watched = follow_run(*run_dir, [&](const auto&) { show_new(); });
+    merged.take_rests();
+    show_new();
+  }
   tell_missing(merged, true);
   return watched ? 0 : complain(watched.error());
 }
