@@ -1,6 +1,7 @@
 #include "tests/simulation/coordinator_process.hpp"
 
 #include "actors/common/action_handlers.hpp"
+#include "tests/simulation/root_process.hpp"
 #include "tests/simulation/world.hpp"
 
 namespace dlrun::simulation {
@@ -104,8 +105,10 @@ void coordinator_process::start() {
 void coordinator_process::tell_agent() {
   const auto* state = waits_for_journal_ ? "no-journal" : is_up() ? "running" : "starting";
   send(agent_role, protocol::heartbeat{role(), self(), state});
-  for (const auto* one : world_.living(agent_role)) // of another its connection knows nothing
-    if (one->self().incarnation.value != agent_) agent_knows_ = false;
+  for (const auto* one : world_.living(agent_role)) {
+    const bool is_another = one->self().incarnation.value != agent_; // its connection knows nothing of it
+    if (is_another || static_cast<const root_process*>(one)->lacks_coordinator()) agent_knows_ = false;
+  }
   if (is_up() && !agent_knows_) send(agent_role, protocol::join{role(), self(), 1, endpoint(), {}});
 }
 

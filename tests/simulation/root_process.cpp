@@ -140,7 +140,7 @@ void root_process::receive(const message& what) {
 
 void root_process::on_heartbeat(const protocol::heartbeat& beat) {
   perform(core_.on_heartbeat(beat, now()));
-  const bool has_to_join = beat.role == coordinator_role && coordinator_ == incarnation{};
+  const bool has_to_join = beat.role == coordinator_role && lacks_coordinator();
   if (coordinator_at_.process != 0 && !has_to_join) send(beat.role, coordinator_moved{coordinator_at_});
 }
 

@@ -42,6 +42,8 @@ public:
   void lost(process&, std::string) override {}
   /// The TCP connection to the agent of that host is gone; packets may pass.
   void lose_link(std::uint32_t host);
+  /// No coordinator's connection leads here.
+  bool lacks_coordinator() const { return coordinator_ == incarnation{}; }
   /// All hosts have been there, and the job has begun.
   bool has_begun() const { return has_begun_; }
   host_checks& checks() { return checks_; }
