@@ -23,7 +23,7 @@ result<void> check_whole(const std::filesystem::path& folder, const trained_with
                 fmt::format("the run folder '{}' is in use: {}", folder.string(), missing.error().message));
   if (!missing) return tl::unexpected(missing.error());
   if (missing->empty()) return {};
-  const auto known = kept_stores(folder).value_or(coordinator::store_book::stores{});
+  const auto known = kept_stores(folder);
   if (last.version > version_id{0})
     return fail(error_code::bad_usage, tell_not_whole(folder, *trained.record, *missing, known));
   return fail(

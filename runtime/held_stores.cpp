@@ -6,12 +6,6 @@
 #include <algorithm>
 
 namespace dlrun::runtime {
-namespace {
-
-constexpr auto store_patience = std::chrono::seconds(5);
-
-} // namespace
-
 std::vector<protocol::held_store> held_stores(const std::filesystem::path& folder, std::uint32_t ps_shards,
                                               std::uint64_t run,
                                               const std::vector<protocol::running_start>& running) {
@@ -21,7 +15,7 @@ std::vector<protocol::held_store> held_stores(const std::filesystem::path& folde
       return one.role == protocol::ps_shard_role(shard) || protocol::keeps_copy_of(one.role, shard);
     };
     if (std::ranges::any_of(running, is_of)) continue;
-    const auto found = common::try_patiently(store_patience, {},
+    const auto found = common::try_patiently(common::patience_with_the_dying, {},
                                              [&] { return common::look_at_held_store(folder, shard, run); });
     if (found)
       all.push_back(*found);

@@ -8,8 +8,9 @@
 
 namespace dlrun::runtime {
 
-/// From the journal of a run that nobody trains; empty where nothing was kept on disk.
-/// @returns as read_record() and common::read_journal() do: in_use while somebody trains it.
+/// From the journal of a run that nobody trains; empty where nothing was kept on disk. Waits some
+/// seconds for a coordinator that is ending. @returns as read_record() and common::read_journal()
+/// do: in_use while somebody trains it.
 result<coordinator::store_book::stores> kept_stores(const std::filesystem::path& run_dir);
 
 } // namespace dlrun::runtime

@@ -81,20 +81,21 @@ std::string folders_of_stores(const std::vector<ps_shard_id>& shards) {
 }
 
 std::string tell_stores(const std::vector<ps_shard_id>& shards,
-                        const coordinator::store_book::stores& known) {
+                        const result<coordinator::store_book::stores>& known) {
   std::vector<std::string> all;
   for (const auto shard : shards) {
-    const auto found = known.find(shard);
-    all.push_back(found == known.end() || found->second.store.host.empty()
-                      ? fmt::format("PS shard {}", shard)
-                      : fmt::format("PS shard {} (last on host {})", shard, found->second.store.host));
+    const auto found = known ? known->find(shard) : coordinator::store_book::stores::const_iterator{};
+    const bool is_known = known && found != known->end() && !found->second.store.host.empty();
+    all.push_back(is_known ? fmt::format("PS shard {} (last on host {})", shard, found->second.store.host)
+                           : fmt::format("PS shard {}", shard));
   }
-  return fmt::format("{}", fmt::join(all, ", "));
+  return fmt::format("{}{}", fmt::join(all, ", "),
+                     known ? "" : fmt::format(" (on which host is not known: {})", known.error().message));
 }
 
 std::string tell_not_whole(const std::filesystem::path& run_dir, const records::RunRecord& record,
                            const std::vector<ps_shard_id>& missing,
-                           const coordinator::store_book::stores& known) {
+                           const result<coordinator::store_book::stores>& known) {
   return fmt::format(
       "the run in '{0}' is trained to its end, and a part of its model is still on other hosts: {1}; the run "
       "had the hosts {2}; '{4}' brings it when they are there, or copy {3} from "
@@ -124,8 +125,9 @@ std::string why_not_whole(const std::filesystem::path& run_dir, const dlrun::rep
   const auto record = read_record(run_dir);
   if (!record) return tell_unknown(run_dir, record.error());
   if (!*record) return "";
-  const auto known = kept_stores(run_dir).value_or(coordinator::store_book::stores{});
-  const auto missing = missing_stores(run_dir, **record, last_stores_of(run_dir, **record, known));
+  const auto known = kept_stores(run_dir);
+  const auto last = last_stores_of(run_dir, **record, known ? *known : coordinator::store_book::stores{});
+  const auto missing = missing_stores(run_dir, **record, last);
   if (!missing) return tell_unknown(run_dir, missing.error());
   return missing->empty() ? "" : tell_not_whole(run_dir, **record, *missing, known);
 }

@@ -26,13 +26,15 @@ result<std::vector<ps_shard_id>> missing_stores(const std::filesystem::path& run
 
 /// For people: names of the folders of these stores, in the run folder and in those of hosts.
 std::string folders_of_stores(const std::vector<ps_shard_id>& shards);
-/// For people: these stores, and the host on which each was last, as far as that is known.
-std::string tell_stores(const std::vector<ps_shard_id>& shards, const coordinator::store_book::stores& known);
+/// For people: these stores, and the host on which each was last, as far as that is known, or why
+/// it is not.
+std::string tell_stores(const std::vector<ps_shard_id>& shards,
+                        const result<coordinator::store_book::stores>& known);
 
 /// For people, for a complete run: the missing stores, the hosts that the run had, and the way out.
 std::string tell_not_whole(const std::filesystem::path& run_dir, const records::RunRecord& record,
                            const std::vector<ps_shard_id>& missing,
-                           const coordinator::store_book::stores& known);
+                           const result<coordinator::store_book::stores>& known);
 
 /// Which stores of a run that nobody trains are not in its folder as its journal knew them last:
 /// opened by the newest start that joined, with all that it told of, or why nobody can tell. ""

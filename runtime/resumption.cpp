@@ -30,8 +30,6 @@
 namespace dlrun::runtime {
 namespace {
 
-constexpr auto patience_with_the_dying = std::chrono::seconds(5);
-
 /// What has an option of its own is checked there.
 result<void> refuse_overridden(const spec::TrainSpec& before, const spec::TrainSpec& after) {
   const bool same_skip = std::ranges::equal(before.skip(), after.skip());
@@ -387,8 +385,8 @@ result<common::journal_place> journal_of(const trained_with& trained, const run_
 /// Roles of a root that was killed just now are ending; theirs is the journal until they have. A
 /// folder that cannot be written to is of use only where the run is completed.
 result<coordinator::past_run> read_past(const common::journal_place& journal, const run_folder& folder) {
-  auto past =
-      common::try_patiently(patience_with_the_dying, {}, [&] { return coordinator::read_past_run(journal); });
+  auto past = common::try_patiently(common::patience_with_the_dying, {},
+                                    [&] { return coordinator::read_past_run(journal); });
   if (auto writable = folder.check_writable(); !writable && !(past && past->completed))
     return tl::unexpected(writable.error());
   return past;

@@ -8,6 +8,9 @@
 
 namespace dlrun::common {
 
+/// For locks of processes that were killed just now, on a busy machine.
+inline constexpr std::chrono::seconds patience_with_the_dying{5};
+
 /// Is told of a full disk, on the thread that waits for it. With neither function nobody waits.
 struct full_disk_watcher {
   /// Called now and then while the disk is full, with what it says. @returns whether to go on

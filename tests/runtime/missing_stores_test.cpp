@@ -65,6 +65,15 @@ TEST_F(missing_stores_test, are_those_that_are_not_there_which_is_told_with_host
   EXPECT_EQ(tell_stores(missing(), known), "PS shard 0 (last on host beta)");
 }
 
+TEST_F(missing_stores_test, are_told_with_the_reason_where_nobody_can_tell_their_hosts) {
+  lose_store();
+  const auto journal = small.run_dir() / "journal";
+  std::ofstream{journal / "log/CURRENT"} << "nothing\n";
+  const auto told = why_not_whole(small.run_dir(), ended);
+  for (const auto& word : {std::string{"PS shard 0 (on which host is not known: "}, journal.string()})
+    EXPECT_THAT(told, HasSubstr(word));
+}
+
 TEST_F(missing_stores_test, are_those_that_hold_less_than_the_run_came_to) {
   ++ended.steps;
   keep(ended);
