@@ -41,6 +41,8 @@ std::string list_of_hosts(const pods_wish& of) {
                     {"hosts_min", of.hosts_min},
                     {"hosts_max", of.hosts_max + 1},
                     {"key_file", fmt::format("{}/key", secret_folder)}};
+  // Copies do not leave a host that may go at short notice, so the others are waited for.
+  if (!of.preemptible_class.empty()) listed["join"]["hosts_min_staying"] = of.hosts_min;
   return to_yaml(listed);
 }
 

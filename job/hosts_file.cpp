@@ -116,6 +116,12 @@ void check_join(const spec::HostsFile& file, const source_map& sources, problem_
                  fmt::format("{} hosts are waited for, and join.hosts_max lets {} be there: make one of them "
                              "fit",
                              join.hosts_min(), most));
+  const auto least = std::max<std::int64_t>(join.hosts_min(), file.hosts_size());
+  if (join.hosts_min_staying() > least)
+    problems.add(sources.find("join.hosts_min_staying"), "join.hosts_min_staying",
+                 fmt::format("{} hosts that stay are waited for, and the job begins with {}: let "
+                             "join.hosts_min be as many",
+                             join.hosts_min_staying(), least));
   if (file.hosts_size() > most)
     problems.add(
         sources.find("join.hosts_max"), "join.hosts_max",

@@ -72,7 +72,7 @@ std::vector<host_view> hosts_of(const agent_arguments& arguments, const std::vec
 std::string hosts_awaited(const hosted_roles& hosts) {
   if (const auto missing = hosts.roster().missing(); !missing.empty())
     return fmt::format("hosts: {}", fmt::join(missing, ", "));
-  const auto others = hosts.joining().awaited(hosts.roster());
+  const auto others = hosts.joining().awaited(hosts.roster(), hosts.places());
   return others.empty() ? "" : "more hosts: " + others;
 }
 

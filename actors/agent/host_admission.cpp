@@ -4,6 +4,18 @@
 #include <fmt/format.h>
 
 namespace dlrun::agent {
+namespace {
+
+/// How many hosts that are there may go at short notice, the root's included.
+std::size_t preemptible_there(const std::string& root, const host_roster& roster, const placement& places) {
+  const auto states = roster.states();
+  const auto others = std::ranges::count_if(states, [&](const auto& one) {
+    return one.second == host_state::there && places.standing_of(one.first) == standing::preemptible;
+  });
+  return static_cast<std::size_t>(others) + (places.standing_of(root) == standing::preemptible ? 1 : 0);
+}
+
+} // namespace
 
 /// The address tells whether it is another host.
 result<void> host_admission::check(const arriving_host& who, const host_roster& roster) const {
@@ -58,12 +70,17 @@ std::string host_admission::address_of(const std::string& host) const {
   return found == rules_.addresses.end() ? "" : found->second;
 }
 
-std::string host_admission::awaited(const host_roster& roster) const {
+std::string host_admission::awaited(const host_roster& roster, const placement& places) const {
   const auto there = 1 + roster.there() + roster.drained_away();
-  if (there >= rules_.hosts_min) return "";
+  const auto staying = there - preemptible_there(rules_.root, roster, places);
+  if (there >= rules_.hosts_min && staying >= rules_.hosts_min_staying) return "";
   const auto coming = roster.enrolling();
-  return fmt::format("{} of {} hosts are there{}; {}", there, rules_.hosts_min,
-                     coming == 0 ? "" : fmt::format(", {} get ready", coming), rules_.way_to_join);
+  const auto on_the_way = coming == 0 ? "" : fmt::format(", {} get ready", coming);
+  if (there < rules_.hosts_min)
+    return fmt::format("{} of {} hosts are there{}; {}", there, rules_.hosts_min, on_the_way,
+                       rules_.way_to_join);
+  return fmt::format("{} of {} hosts are there that do not go at short notice, and {} that may{}; {}",
+                     staying, rules_.hosts_min_staying, there - staying, on_the_way, rules_.way_to_join);
 }
 
 } // namespace dlrun::agent

@@ -3,6 +3,7 @@
 
 #include "actors/agent/enrolment/admission.hpp"
 #include "actors/agent/host_roster.hpp"
+#include "actors/agent/placement.hpp"
 #include "base/job_hosts.hpp"
 
 #include <cstddef>
@@ -15,8 +16,10 @@ namespace dlrun::agent {
 
 struct admission_rules {
   std::string root{}; ///< name of the root's host
-  /// The job begins when so many hosts are there, the root's included; so many may be.
+  /// The job begins when so many hosts are there, the root's included, and of these so many that
+  /// are not preemptible; so many may be.
   std::size_t hosts_min = 1;
+  std::size_t hosts_min_staying = 0;
   std::size_t hosts_max = base::job_hosts_max;
   std::map<std::string, std::string> addresses{}; ///< numbers, of all hosts of the list
   std::string way_to_join{};                      ///< for people; "" where no host may join
@@ -52,7 +55,7 @@ public:
   /// else.
   bool await_return(const returning_host& one, host_roster& roster);
   /// Why the job does not begin yet, though all hosts of the list are there; "": it may.
-  std::string awaited(const host_roster& roster) const;
+  std::string awaited(const host_roster& roster, const placement& places) const;
   /// Number of the host of the list, or of the agent that was let in last under this name; "" of
   /// one that never came.
   std::string address_of(const std::string& host) const;

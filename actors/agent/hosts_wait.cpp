@@ -8,7 +8,7 @@ namespace dlrun::agent {
 void hosts_wait::show(const hosted_roles& now) {
   const std::scoped_lock lock{mutex_};
   missing_ = now.roster().missing();
-  awaited_ = now.joining().awaited(now.roster());
+  awaited_ = now.joining().awaited(now.roster(), now.places());
   staying_ = now.roster().staying();
   changed_.notify_all();
 }

@@ -20,7 +20,7 @@ bool store_gathering::is_settled(const gathered_stores& found, const hosted_role
   if (!hosts.starts().is_empty()) return false; // they are being killed, and have their stores open
   const bool some_come = !hosts.roster().on_their_way().empty();
   if (found.missing.empty()) return !some_come || now - *began_ >= patience;
-  if (some_come || !hosts.joining().awaited(hosts.roster()).empty()) {
+  if (some_come || !hosts.joining().awaited(hosts.roster(), hosts.places()).empty()) {
     quiet_since_.reset();
     return false;
   }

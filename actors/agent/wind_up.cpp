@@ -76,8 +76,9 @@ void wind_up::gather(protocol::time_point now) {
 }
 
 void wind_up::tell_waits(const gathered_stores& found) {
-  if (found.missing.empty() || !parts_.hosts->roles().starts().is_empty()) return;
-  const auto awaited = parts_.hosts->roles().joining().awaited(parts_.hosts->roles().roster());
+  const auto& roles = parts_.hosts->roles();
+  if (found.missing.empty() || !roles.starts().is_empty()) return;
+  const auto awaited = roles.joining().awaited(roles.roster(), roles.places());
   auto text = fmt::format("the job is complete, and the last version of PS shard {} is on no host that is "
                           "there yet{}",
                           fmt::join(found.missing, ", "), awaited.empty() ? "" : "; " + awaited);

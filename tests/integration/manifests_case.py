@@ -5,6 +5,7 @@ import json
 import subprocess
 
 import small_data
+import yaml
 from bench_case import bench_case
 from small_cluster import read_manifests
 
@@ -41,6 +42,11 @@ def host_template(objects):
     """Of the pods of hosts."""
     [text] = [one["data"]["pod.json"] for one in objects.values() if one["kind"] == "ConfigMap" and "pod.json" in one["data"]]
     return json.loads(text)
+
+
+def hosts_file(objects):
+    """The list of hosts that the control pod reads. @param objects: of a job called x"""
+    return yaml.safe_load(objects["ConfigMap", "x-files"]["data"]["hosts.yaml"])
 
 
 def host_pod(objects):

@@ -12,7 +12,7 @@ import kubernetes_schemas
 import small_data
 import yaml
 from bench_case import main
-from manifests_case import BAD_USAGE, COMPLETED, IMAGE, host_pod, host_template, specs_of, writes_manifests
+from manifests_case import BAD_USAGE, COMPLETED, IMAGE, host_pod, host_template, hosts_file, specs_of, writes_manifests
 from played_pod import expanded
 from small_cluster import read_manifests
 
@@ -163,7 +163,7 @@ class has_gpus(writes_manifests):
         self.assertEqual((code, complaint), (COMPLETED, said))
         objects = read_manifests(told)
         specs = specs_of(objects)
-        return specs["x"], specs["x-hosts"], yaml.safe_load(objects["ConfigMap", "x-files"]["data"]["hosts.yaml"])
+        return specs["x"], specs["x-hosts"], hosts_file(objects)
 
     def gpus(self, spec, resource="nvidia.com/gpu"):
         [container] = spec["containers"]
@@ -294,7 +294,7 @@ class has_its_journal_in_an_etcd(writes_manifests):
         self.assertNotIn("etcd", json.dumps(host_template(objects)))
         self.assertEqual([one["port"] for one in objects["NetworkPolicy", "x-control"]["spec"]["egress"][0]["ports"]], [443, 2379, 6443, 12379])
         self.assertEqual({one["port"] for one in objects["NetworkPolicy", "x"]["spec"]["egress"][1]["ports"]}, {53})
-        self.assertEqual(yaml.safe_load(objects["ConfigMap", "x-files"]["data"]["hosts.yaml"])["coordinator"], "root")
+        self.assertEqual(hosts_file(objects)["coordinator"], "root")
 
     def test_under_a_prefix_that_no_other_job_has(self):
         _, control = self.made()
@@ -436,7 +436,7 @@ class says_what_the_pods_do(writes_manifests):
 
     def test_the_list_of_hosts_has_room_for_those_that_may_come_later(self):
         for options, most in (((), 2), (("--hosts", "3"), 4), (("--hosts", "3", "--hosts-max", "9"), 10)):
-            listed = yaml.safe_load(self.objects("--name", "x", *options)["ConfigMap", "x-files"]["data"]["hosts.yaml"])
+            listed = hosts_file(self.objects("--name", "x", *options))
             self.assertEqual(listed["join"]["hosts_max"], most)
 
     def test_how_many_pods_of_hosts_there_are_to_be_is_an_object_of_its_own_which_may_change(self):
@@ -485,6 +485,8 @@ class says_what_the_pods_do(writes_manifests):
             self.assertLessEqual({"dlrun/preemptible-from": begin, "dlrun/preemptible-priority-class": "low"}.items(),
                                  host_template(objects)["metadata"]["annotations"].items())
             self.assertEqual({spec["priorityClassName"] for spec in specs_of(objects).values()}, {"high"})
+            self.assertEqual(hosts_file(objects)["join"]["hosts_min_staying"], int(least))
+        self.assertNotIn("hosts_min_staying", hosts_file(self.objects("--name", "x"))["join"])
         self.objects(*wish, "--hosts-max", "2")  # those that come later
         for none in ((), ("--hosts", "3"), ("--hosts", "3", "--hosts-min", "4")):
             code, _, complaint = self.call(*wish, *none)

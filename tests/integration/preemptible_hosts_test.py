@@ -44,5 +44,24 @@ class that_join(lets_hosts_join):
         self.assertEqual(told["host"], "beta")
 
 
+class that_join_first(lets_hosts_join):
+    hosts_min = 2
+
+    def write_list(self, settings=None, **join):
+        super().write_list(settings, hosts_min_staying=2, **join)
+
+    def test_are_not_those_on_which_the_job_begins(self):
+        """Copies stay on a host that they are on, so both PS shard and copy could go with hosts that go together."""
+        spec = self.unhurried(self.small_job())
+        with self.start(spec) as job:
+            self.agent("beta", self.token(job), options=("--token-file", "-", "--preemptible"))
+            job.wait_for_output("1 of 2 hosts are there that do not go at short notice, and 1 that may; hosts join at " + self.join_at)
+            self.assertEqual(job.try_status()["status"], "waiting")
+            self.agent("gamma", self.token(job))
+            with job.held_from_step(1, all_run):
+                self.assertEqual(hosts_of(job, "ps_shard", "keeper"), {"alpha", "gamma"})
+            self.expect_same_bits(job, spec)
+
+
 if __name__ == "__main__":
     main()

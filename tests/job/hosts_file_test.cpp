@@ -180,11 +180,16 @@ TEST(hosts_file, refuses_numbers_of_hosts_that_cannot_be_and_places_to_listen_th
   EXPECT_THAT(problems("listen: \"10.0.0.1:0\", hosts_max: 1"),
               HasSubstr("join.hosts_max: 2 hosts are in the list already"));
   EXPECT_THAT(problems("listen: \"10.0.0.1:0\", hosts_min: 0"), HasSubstr("join.hosts_min"));
+  EXPECT_EQ(problems("listen: \"10.0.0.1:0\", hosts_min_staying: 2"), ""); // all of the list
+  EXPECT_THAT(
+      problems("listen: \"10.0.0.1:0\", hosts_min: 3, hosts_min_staying: 4"),
+      HasSubstr("join.hosts_min_staying: 4 hosts that stay are waited for, and the job begins with 3: "
+                "let join.hosts_min be as many"));
   EXPECT_THAT(problems("listen: \"10.0.0.1:0\", hosts_max: 1001"), HasSubstr("join.hosts_max"));
 }
 
 TEST(hosts_file, lets_as_many_hosts_join_as_a_job_may_have) {
-  for (const auto* key : {"hosts_min", "hosts_max"})
+  for (const auto* key : {"hosts_min", "hosts_min_staying", "hosts_max"})
     EXPECT_EQ(rule_of(*spec::JoinSpec::descriptor()->FindFieldByName(key)).max(), base::job_hosts_max) << key;
 }
 

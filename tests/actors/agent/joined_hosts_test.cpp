@@ -27,7 +27,7 @@ protected:
     const auto admitted = admit(name, address);
     return admitted ? "" : admitted.error().message;
   }
-  std::string awaited() const { return roles.joining().awaited(roles.roster()); }
+  std::string awaited() const { return roles.joining().awaited(roles.roster(), roles.places()); }
   hosted_actions actions;
 };
 
@@ -42,6 +42,24 @@ TEST_F(joined_hosts_test, the_job_begins_once_as_many_are_there_as_are_wanted) {
   EXPECT_EQ(refused, "");
   EXPECT_EQ(awaited(), "");
   EXPECT_EQ(admit("delta", "10.0.0.4")->index, 3U);
+}
+
+TEST_F(joined_hosts_test, the_job_does_not_begin_on_hosts_that_may_go_where_it_wants_others) {
+  roles = hosted_roles{{.root = "alpha",
+                        .root_cpus = 2,
+                        .joining = {.root = "alpha",
+                                    .hosts_min = 2,
+                                    .hosts_min_staying = 2,
+                                    .addresses = {{"alpha", "10.0.0.1"}},
+                                    .way_to_join = "hosts join at 10.0.0.1:7700"}}};
+  roles.begin(now);
+  ASSERT_TRUE(admit("gamma", "10.0.0.3"));
+  roles.on_joined({.host = "gamma", .boot = 8, .cpus = 2, .preemptible = true}, now, refused);
+  ASSERT_TRUE(admit("delta", "10.0.0.4"));
+  EXPECT_EQ(awaited(), "1 of 2 hosts are there that do not go at short notice, and 1 that may, 1 get ready; "
+                       "hosts join at 10.0.0.1:7700");
+  join("delta", 9);
+  EXPECT_EQ(awaited(), "");
 }
 
 TEST_F(joined_hosts_test, new_roles_run_on_a_host_that_joined) {

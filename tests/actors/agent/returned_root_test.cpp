@@ -93,7 +93,7 @@ TEST(returned_root_of_a_drained_host, begins_without_it) {
   roles.on_joined({.host = "gamma", .boot = 8, .pid = 100, .cpus = 2, .root = 5}, now, refused);
   EXPECT_EQ(refused, "");
   EXPECT_THAT(roles.roster().missing(), IsEmpty());
-  EXPECT_EQ(roles.joining().awaited(roles.roster()), "");
+  EXPECT_EQ(roles.joining().awaited(roles.roster(), roles.places()), "");
   EXPECT_FALSE(roles.places().is_open("beta"));
   const auto undone = all_of<run_command>(roles.set_drain("beta", drain_stage::none, now));
   ASSERT_EQ(undone.size(), 1U);
