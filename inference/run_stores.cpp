@@ -1,6 +1,7 @@
 #include "inference/run_stores.hpp"
 
 #include "actors/common/history_conversion.hpp"
+#include "actors/common/patience.hpp"
 #include "inference/rebuilt_part.hpp"
 
 #include <algorithm>
@@ -60,7 +61,8 @@ result<run_stores> run_stores::open(const std::filesystem::path& run_dir, std::u
     persistence::shard_store_options options;
     options.directory = common::store_directory(run_dir, {shard}).string();
     options.read_only = true;
-    auto store = persistence::shard_store::open(options);
+    auto store = common::try_patiently(common::patience_with_the_dying, {},
+                                       [&] { return persistence::shard_store::open(options); });
     if (!store) return tl::unexpected(store.error());
     stores.push_back(std::move(*store));
   }

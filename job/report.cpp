@@ -1,14 +1,15 @@
 #include <dlrun/report.hpp>
 
 #include "base/atomic_file.hpp"
+#include "base/os_error.hpp"
+#include "base/small_file.hpp"
+#include "job/report_file.hpp"
 
 #include <array>
 #include <cmath>
 #include <fmt/format.h>
-#include <fstream>
 #include <limits>
 #include <nlohmann/json.hpp>
-#include <sstream>
 
 namespace dlrun {
 namespace {
@@ -321,20 +322,22 @@ result<void> write_report(const std::filesystem::path& path, const report& value
   return base::write_file_atomically(path, to_json(value));
 }
 
-result<report> read_report(const std::filesystem::path& path) {
-  std::error_code problem;
-  const auto size = std::filesystem::file_size(path, problem);
-  if (problem)
-    return fail(error_code::system, fmt::format("cannot read {}: {}", path.string(), problem.message()));
-  if (size > report_bytes_max)
+result<std::optional<report>> job::find_report(const std::filesystem::path& path) {
+  const auto text = base::read_small_file(path, report_bytes_max);
+  if (!text && text.error().code == error_code::limit_exceeded)
     return fail(error_code::bad_data, fmt::format("{}: too large for a report", path.string()));
-  std::ifstream file(path, std::ios::binary);
-  std::ostringstream text;
-  text << file.rdbuf();
-  if (!file) return fail(error_code::system, fmt::format("cannot read {}", path.string()));
-  auto value = report_from_json(text.str());
-  if (!value) value.error().message = path.string() + ": " + value.error().message;
-  return value;
+  if (!text) return tl::unexpected(text.error());
+  if (!*text) return std::nullopt;
+  auto value = report_from_json(**text);
+  if (!value) return fail(value.error().code, path.string() + ": " + value.error().message);
+  return *std::move(value);
+}
+
+result<report> read_report(const std::filesystem::path& path) {
+  auto found = job::find_report(path);
+  if (!found) return tl::unexpected(found.error());
+  if (!*found) return base::fail_errno(fmt::format("cannot read {}", path.string()), ENOENT);
+  return **std::move(found);
 }
 
 } // namespace dlrun

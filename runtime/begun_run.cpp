@@ -2,6 +2,7 @@
 
 #include "base/shell_word.hpp"
 #include "job/choices.hpp"
+#include "job/report_file.hpp"
 #include "job/run_layout.hpp"
 #include "runtime/archive_restoration.hpp"
 #include "runtime/changed_spec.hpp"
@@ -128,8 +129,9 @@ result<std::optional<begun_run>> find_begun_run(const spec::JobSpec& asked, cons
   if (!changes) return tl::unexpected(changes.error());
   if (auto fine = check_hosts(*folder, **record, has_hosts); !fine) return tl::unexpected(fine.error());
   begun_run found{folder->path(), std::move(*changes)};
-  const auto report = dlrun::read_report(folder->path() / run_layout::report);
-  if (report && report->status == run_status::failed) found.failed = *report;
+  const auto report = job::find_report(folder->path() / run_layout::report);
+  if (!report) return tl::unexpected(report.error());
+  if (*report && (*report)->status == run_status::failed) found.failed = **report;
   return found;
 }
 

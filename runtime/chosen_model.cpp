@@ -17,14 +17,15 @@ namespace {
 result<void> check_whole(const std::filesystem::path& folder, const trained_with& trained) {
   if (!trained.record) return {};
   const auto last = last_stores_of(folder, *trained.record);
-  const auto missing = missing_stores(folder, *trained.record, last);
+  if (!last) return tl::unexpected(last.error());
+  const auto missing = missing_stores(folder, *trained.record, *last);
   if (!missing && missing.error().code == error_code::in_use)
     return fail(error_code::bad_usage,
                 fmt::format("the run folder '{}' is in use: {}", folder.string(), missing.error().message));
   if (!missing) return tl::unexpected(missing.error());
   if (missing->empty()) return {};
   const auto known = kept_stores(folder);
-  if (last.version > version_id{0})
+  if (last->version > version_id{0})
     return fail(error_code::bad_usage, tell_not_whole(folder, *trained.record, *missing, known));
   return fail(
       error_code::bad_usage,

@@ -1,6 +1,7 @@
 #include "runtime/host_folder.hpp"
 
 #include "base/atomic_file.hpp"
+#include "base/small_file.hpp"
 #include "base/utf8.hpp"
 #include "base/write_all.hpp"
 #include "job/host_mark.hpp"
@@ -13,8 +14,6 @@
 #include <chrono>
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <fstream>
-#include <iterator>
 #include <optional>
 #include <sys/file.h>
 #include <system_error>
@@ -33,6 +32,7 @@ constexpr auto agent_lock = "agent.lock";
 constexpr auto own_log_prefix = "host_agent-";
 constexpr auto name_another = "name another folder in the list of hosts";
 constexpr std::size_t mark_bytes = 17; // 16 digits and the end of the line
+constexpr std::size_t content_bytes_max = std::size_t{64} << 10;
 
 job::host_mark mark_of(const bootstrap::HostBundle& bundle) {
   return {bundle.record().run(), bundle.host(), bundle.root(), bundle.root_dir()};
@@ -48,26 +48,33 @@ std::vector<std::filesystem::path> missing_of(const std::filesystem::path& folde
   return missing;
 }
 
-std::vector<std::string> names_in(const std::filesystem::path& folder) {
+/// None where there is no such folder.
+result<std::vector<std::string>> names_in(const std::filesystem::path& folder) {
   std::vector<std::string> names;
   std::error_code why;
   for (std::filesystem::directory_iterator one{folder, why}, end; !why && one != end; one.increment(why))
     names.push_back(one->path().filename().string());
+  if (why && why != std::errc::no_such_file_or_directory) return fail(error_code::system, why.message());
   return names;
 }
 
 /// "" where there is no such file.
-std::string content_of(const std::filesystem::path& file) {
-  std::ifstream stream(file, std::ios::binary);
-  return {std::istreambuf_iterator<char>(stream), {}};
+result<std::string> content_of(const std::filesystem::path& file) {
+  auto all = base::read_small_file(file, content_bytes_max);
+  if (!all) return tl::unexpected(all.error());
+  return std::move(*all).value_or("");
 }
 
 /// Nothing is there, or no more of a mark than somebody left who died or had no room while writing
 /// it.
-bool is_unclaimed(const std::filesystem::path& folder) {
+result<bool> is_unclaimed(const std::filesystem::path& folder) {
   const auto names = names_in(folder);
-  if (names.empty()) return true;
-  return names == std::vector<std::string>{run_mark} && content_of(folder / run_mark).size() < mark_bytes;
+  if (!names) return tl::unexpected(names.error());
+  if (names->empty()) return true;
+  if (*names != std::vector<std::string>{run_mark}) return false;
+  const auto mark = content_of(folder / run_mark);
+  if (!mark) return tl::unexpected(mark.error());
+  return mark->size() < mark_bytes;
 }
 
 /// @returns 0 or errno.
@@ -77,12 +84,12 @@ int write_mark(const std::filesystem::path& file, const std::string& content) {
   return base::write_all(fd.get(), content) ? 0 : errno;
 }
 
-/// @param what "make" or "write to"
+/// @param what "make", "look into" or "write to"
 tl::unexpected<error> cannot_use(const bootstrap::HostBundle& bundle, std::string_view what,
-                                 const std::error_code& why) {
+                                 const std::string& why) {
   return fail(error_code::bad_usage,
               fmt::format("host {}: cannot {} the folder '{}': {}; mend that there, or {}", bundle.host(),
-                          what, bundle.folder(), why.message(), name_another));
+                          what, bundle.folder(), why, name_another));
 }
 
 /// What the agent that has the lock writes into it: for which start of a root it runs, and as which
@@ -96,7 +103,7 @@ std::string lock_text(const lock_holder& one) { return fmt::format("{:016x} {}\n
 
 /// @returns nothing where the holder has not written it yet, or is of an earlier version.
 std::optional<lock_holder> holder_of(const std::filesystem::path& lock) {
-  const auto text = content_of(lock);
+  const auto text = content_of(lock).value_or("");
   lock_holder one;
   const auto* const end = text.data() + std::min(text.size(), text.find(' '));
   const auto read = std::from_chars(text.data(), end, one.root, 16);
@@ -106,13 +113,14 @@ std::optional<lock_holder> holder_of(const std::filesystem::path& lock) {
   return one;
 }
 
-/// Nothing is there but what every agent makes.
+/// Nothing is there but what every agent makes. What cannot be looked into may have more.
 bool is_unused(const std::filesystem::path& folder) {
   constexpr std::array<std::string_view, 3> own{run_mark, agent_lock, run_layout::logs};
-  return std::ranges::all_of(names_in(folder),
+  const auto names = names_in(folder), logs = names_in(folder / run_layout::logs);
+  return names && logs &&
+         std::ranges::all_of(*names,
                              [&](const auto& name) { return std::ranges::find(own, name) != own.end(); }) &&
-         std::ranges::all_of(names_in(folder / run_layout::logs),
-                             [](const auto& name) { return name.starts_with(own_log_prefix); });
+         std::ranges::all_of(*logs, [](const auto& name) { return name.starts_with(own_log_prefix); });
 }
 
 } // namespace
@@ -128,16 +136,17 @@ result<host_folder> host_folder::take(const bootstrap::HostBundle& bundle) {
 }
 
 bool host_folder::is_of_a_run(const std::filesystem::path& folder) {
-  return content_of(folder / run_mark).size() >= mark_bytes || is_unclaimed(folder);
+  return content_of(folder / run_mark).value_or("").size() >= mark_bytes ||
+         is_unclaimed(folder).value_or(false);
 }
 
 result<void> host_folder::make(const bootstrap::HostBundle& bundle) {
   std::error_code why;
   std::filesystem::create_directories(path_, why);
-  if (why) return cannot_use(bundle, "make", why);
+  if (why) return cannot_use(bundle, "make", why.message());
   if (auto own = claim(bundle); !own) return own;
   std::filesystem::create_directories(path_ / run_layout::logs, why);
-  if (why) return cannot_use(bundle, "write to", why);
+  if (why) return cannot_use(bundle, "write to", why.message());
   return lock(bundle);
 }
 
@@ -145,10 +154,12 @@ result<void> host_folder::make(const bootstrap::HostBundle& bundle) {
 result<void> host_folder::claim(const bootstrap::HostBundle& bundle) {
   const auto mark = path_ / run_mark;
   const auto own = job::to_text(mark_of(bundle));
-  if (is_unclaimed(path_)) {
+  const auto is_free = is_unclaimed(path_);
+  if (!is_free) return cannot_use(bundle, "look into", is_free.error().message);
+  if (*is_free) {
     is_new_ = true;
     if (const int code = write_mark(mark, own); code != 0)
-      return cannot_use(bundle, "write to", {code, std::generic_category()});
+      return cannot_use(bundle, "write to", std::generic_category().message(code));
     return {};
   }
   if (content_of(mark) == own) return {};
@@ -163,7 +174,7 @@ result<void> host_folder::claim(const bootstrap::HostBundle& bundle) {
 result<void> host_folder::lock(const bootstrap::HostBundle& bundle) {
   const auto file = path_ / agent_lock;
   lock_.reset(::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666));
-  if (!lock_) return cannot_use(bundle, "write to", {errno, std::generic_category()});
+  if (!lock_) return cannot_use(bundle, "write to", std::generic_category().message(errno));
   const lock_holder own{bundle.agent_process(), bundle.host()};
   const auto grace = std::chrono::duration<double>(bundle.spec().cluster().orphan_grace_s());
   const auto due = std::chrono::steady_clock::now() +

@@ -315,14 +315,6 @@ struct ended_run {
   std::string lost{}; ///< why the run folder is not there any more; whatever is there is not the run's
 };
 
-std::function<std::optional<std::string>()> lacking_in(const std::filesystem::path& run_dir) {
-  return [run_dir]() -> std::optional<std::string> {
-    const auto report = dlrun::read_report(run_dir / run_layout::report);
-    if (!report || report->status != run_status::completed) return std::nullopt;
-    return why_not_whole(run_dir, *report);
-  };
-}
-
 /// The roles have ended. @param lost see folder_watch  @returns what came of it
 ended_run conclude(const launcher_choice& chosen, const protocol::agent_actor& agent,
                    const local_run_options& options, const protocol::job_ended& ended, std::string lost,
@@ -330,7 +322,7 @@ ended_run conclude(const launcher_choice& chosen, const protocol::agent_actor& a
   ended_run made{{}, {}, ended.outcome == protocol::job_outcome::interrupted, std::move(lost)};
   const bool is_lost = !made.lost.empty();
   if (!is_lost) made.report = read_report();
-  if (options.hosts && !is_lost) made.lacking = why_not_whole(options.run_dir, made.report);
+  if (options.hosts && !is_lost) made.lacking = why_not_whole(options.run_dir).value_or("");
   const bool is_undelivered = options.hosts && !is_lost && ended.outcome == protocol::job_outcome::failed &&
                               made.report.status == run_status::completed;
   if (made.lacking.empty() && is_undelivered) made.lacking = ended.reason;
@@ -401,7 +393,7 @@ agent::agent_arguments with_wind_up(agent::agent_arguments made, const local_run
                                     run_observer& observer) {
   made.gathers = options.gathers;
   if (!made.hosts) return made;
-  made.lacking = lacking_in(options.run_dir);
+  made.lacking = [run_dir = options.run_dir] { return why_not_whole(run_dir); };
   made.deliver = [&observer](const std::stop_token& stop) { return observer.deliver(stop); };
   return made;
 }

@@ -4,6 +4,7 @@
 #include "actors/common/history_conversion.hpp"
 #include "actors/common/patience.hpp"
 #include "job/choices.hpp"
+#include "job/report_file.hpp"
 #include "job/run_layout.hpp"
 #include "runtime/kept_stores.hpp"
 #include "runtime/run_record.hpp"
@@ -14,13 +15,11 @@
 namespace dlrun::runtime {
 namespace {
 
-/// For another process that looks at the same store: `dlrun status` of a run that has just ended.
-constexpr auto look_patience = std::chrono::seconds(1);
-
+/// Another process may look at it too, as `dlrun status` of a run that has just ended.
 /// @returns nothing where there is no store of that run; other errors as look_at_held_store()
 result<std::optional<protocol::held_store>> look_at(const std::filesystem::path& run_dir, ps_shard_id shard,
                                                     std::uint64_t run) {
-  const auto found = common::try_patiently(look_patience, {},
+  const auto found = common::try_patiently(common::patience_with_the_dying, {},
                                            [&] { return common::look_at_held_store(run_dir, shard, run); });
   if (found) return *found;
   if (found.error().code == error_code::bad_usage) return std::nullopt;
@@ -35,22 +34,30 @@ std::string tell_unknown(const std::filesystem::path& run_dir, const error& why)
       run_dir.string(), why.message, resume_command(run_dir));
 }
 
-} // namespace
-
-agent::last_stores last_stores_of(const std::filesystem::path& run_dir, const records::RunRecord& record,
-                                  const coordinator::store_book::stores& known) {
+/// @param ended null: the run is not over
+agent::last_stores needed_of(const records::RunRecord& record, const dlrun::report* ended,
+                             const coordinator::store_book::stores& known) {
   const auto& spec = *record.revisions().rbegin();
   agent::last_stores last{.ps_shards = 0}; // there are none with durability.log: off
   if (job::durability_log_of(spec) != job::durability_log::off)
     last.ps_shards = static_cast<std::uint32_t>(spec.cluster().ps_shards());
-  const auto report = dlrun::read_report(run_dir / run_layout::report);
-  if (!report || report->status != run_status::completed) return last;
+  if (ended == nullptr || ended->status != run_status::completed) return last;
   // A PS shard may have applied more than the evaluation that ended the training, and lose that
   // again.
-  const bool ended_early = report->stopped_early && !report->evaluations.empty();
-  last.version = {ended_early ? report->evaluations.back().step : report->steps};
+  const bool ended_early = ended->stopped_early && !ended->evaluations.empty();
+  last.version = {ended_early ? ended->evaluations.back().step : ended->steps};
   for (const auto& [shard, one] : known) last.timeline = std::max(last.timeline, one.timeline);
   return last;
+}
+
+} // namespace
+
+result<agent::last_stores> last_stores_of(const std::filesystem::path& run_dir,
+                                          const records::RunRecord& record,
+                                          const coordinator::store_book::stores& known) {
+  const auto report = job::find_report(run_dir / run_layout::report);
+  if (!report) return tl::unexpected(report.error());
+  return needed_of(record, *report ? &**report : nullptr, known);
 }
 
 result<std::vector<ps_shard_id>> missing_stores(const std::filesystem::path& run_dir,
@@ -126,10 +133,17 @@ std::string why_not_whole(const std::filesystem::path& run_dir, const dlrun::rep
   if (!record) return tell_unknown(run_dir, record.error());
   if (!*record) return "";
   const auto known = kept_stores(run_dir);
-  const auto last = last_stores_of(run_dir, **record, known ? *known : coordinator::store_book::stores{});
+  const auto last = needed_of(**record, &ended, known ? *known : coordinator::store_book::stores{});
   const auto missing = missing_stores(run_dir, **record, last);
   if (!missing) return tell_unknown(run_dir, missing.error());
   return missing->empty() ? "" : tell_not_whole(run_dir, **record, *missing, known);
+}
+
+std::optional<std::string> why_not_whole(const std::filesystem::path& run_dir) {
+  const auto report = job::find_report(run_dir / run_layout::report);
+  if (!report) return tell_unknown(run_dir, report.error());
+  if (!*report || (*report)->status != run_status::completed) return std::nullopt;
+  return why_not_whole(run_dir, **report);
 }
 
 } // namespace dlrun::runtime

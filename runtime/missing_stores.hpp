@@ -7,6 +7,7 @@
 
 #include <dlrun/report.hpp>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,9 +15,10 @@ namespace dlrun::runtime {
 
 /// What the stores of the run must hold: the last version if the run is complete (by its report and
 /// the stores that its journal knew), anything otherwise. Empty when the run stored nothing on
-/// disk.
-agent::last_stores last_stores_of(const std::filesystem::path& run_dir, const records::RunRecord& record,
-                                  const coordinator::store_book::stores& known = {});
+/// disk. @returns errors of a report that cannot be read: nobody can tell then
+result<agent::last_stores> last_stores_of(const std::filesystem::path& run_dir,
+                                          const records::RunRecord& record,
+                                          const coordinator::store_book::stores& known = {});
 
 /// The PS shards whose store is not in the run folder, or holds less than `last`. Empty for a run
 /// that was always on one host. Waits a second for a store that another process looks at. @returns
@@ -44,5 +46,8 @@ std::string why_not_here(const std::filesystem::path& run_dir);
 /// As tell_not_whole(), for a run that has ended with this report, or why nobody can tell whether
 /// the model is whole; "" when the run is not complete, or nothing is missing.
 std::string why_not_whole(const std::filesystem::path& run_dir, const dlrun::report& ended);
+/// The same by the report in the folder; nothing where there is none, or it tells of a run that is
+/// not complete.
+std::optional<std::string> why_not_whole(const std::filesystem::path& run_dir);
 
 } // namespace dlrun::runtime

@@ -10,6 +10,7 @@
 #include "base/random.hpp"
 #include "base/shell_word.hpp"
 #include "job/choices.hpp"
+#include "job/report_file.hpp"
 #include "job/run_layout.hpp"
 #include "job/spec_reader.hpp"
 #include "job/spec_writer.hpp"
@@ -298,10 +299,11 @@ result<void> check_completed(const run_folder& folder, const trained_with& past,
 result<void> see_to_report(const resumption& made, const trained_with& past, const std::string& journaled) {
   const auto folder = made.folder.path().string();
   const auto report = made.folder.path() / run_layout::report;
-  std::error_code why;
-  if (std::filesystem::exists(report, why)) return {};
-  if (why) return fail(error_code::system, fmt::format("cannot read {}: {}", report.string(), why.message()));
-  if (!journaled.empty()) return base::write_file_atomically(report, journaled);
+  const auto kept = job::find_report(report);
+  if (kept && *kept && (*kept)->status == run_status::completed) return {};
+  if (!journaled.empty()) return base::write_file_atomically(base::end_of_links(report), journaled);
+  if (!kept) return tl::unexpected(kept.error());
+  if (*kept) return {};
   if (made.home && made.home->is_restored())
     return fail(
         error_code::bad_usage,
@@ -330,8 +332,9 @@ result<std::filesystem::path> place_of_report(const std::filesystem::path& folde
 /// What going on with on this host alone leaves behind on others; "" when nothing is.
 std::string tell_left_behind(const run_folder& folder, const trained_with& past) {
   if (!past.record) return "";
-  const auto missing =
-      missing_stores(folder.path(), *past.record, last_stores_of(folder.path(), *past.record));
+  const auto last = last_stores_of(folder.path(), *past.record);
+  if (!last) return ""; // it is told where the run goes on from
+  const auto missing = missing_stores(folder.path(), *past.record, *last);
   if (!missing || missing->empty()) return ""; // whoever opens a store says what is wrong with it
   return fmt::format(
       "the run had other hosts, {0}, and goes on without them: PS shard {1} has no store in '{2}' and begins "
@@ -347,8 +350,9 @@ result<void> add_gathering(const trained_with& trained, const coordinator::past_
   const auto& path = made.folder.path();
   if (!trained.record || trained.record->hosts().empty()) return {};
   auto last = last_stores_of(path, *trained.record, past.stores);
-  last.timeline = std::max(last.timeline, past.timeline);
-  const auto missing = missing_stores(path, *trained.record, last);
+  if (!last) return tl::unexpected(last.error());
+  last->timeline = std::max(last->timeline, past.timeline);
+  const auto missing = missing_stores(path, *trained.record, *last);
   if (!missing) return tl::unexpected(missing.error());
   if (missing->empty() && !(wanted.hosts && root_secrets::are_left(path))) return {};
   if (!missing->empty()) made.missing = tell_not_whole(path, *trained.record, *missing, past.stores);
@@ -361,7 +365,7 @@ result<void> add_gathering(const trained_with& trained, const coordinator::past_
   if (!prepared && missing->empty()) return {}; // the model is here: that is enough
   if (!prepared) return prepared;
   made.is_same_job = true;
-  made.gathers = last;
+  made.gathers = *last;
   made.replicas.reset(); // nothing is trained that would have copies
   return {};
 }

@@ -2,6 +2,7 @@
 
 #include "actors/common/job_journal.hpp"
 #include "base/atomic_file.hpp"
+#include "base/output_file.hpp"
 #include "base/own_machine.hpp"
 #include "base/random.hpp"
 #include "base/sha256.hpp"
@@ -279,6 +280,11 @@ result<void> root_home::restore(const std::map<std::string, std::string>& entrie
     if (auto done = base::write_file_atomically(run_dir_ / run_layout::record, *bytes); !done) return done;
     remove_specs(run_dir_);
   }
+  // It is of a root that was not the last one either.
+  const auto report = base::end_of_links(run_dir_ / run_layout::report);
+  std::error_code why;
+  if (std::filesystem::remove(report, why); why)
+    return fail(error_code::system, fmt::format("cannot remove '{}': {}", report.string(), why.message()));
   return restore_secrets(entries);
 }
 

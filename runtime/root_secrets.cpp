@@ -5,14 +5,13 @@
 #include "base/ipv4_address.hpp"
 #include "base/job_hosts.hpp"
 #include "base/random.hpp"
+#include "base/small_file.hpp"
 #include "job/run_layout.hpp"
 #include "runtime/digested_message.hpp"
 
 #include <algorithm>
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <fstream>
-#include <iterator>
 #include <sys/stat.h>
 
 namespace dlrun::runtime {
@@ -26,7 +25,7 @@ constexpr int enrolled_max = base::job_hosts_max;
 /// What one started ends when it has had no root for a while: that of many roots ago is over.
 constexpr int roots_max = 1000;
 /// More than any such file has.
-constexpr std::uintmax_t secrets_bytes_max = 256 * 1024;
+constexpr std::size_t secrets_bytes_max = 256 * 1024;
 /// Beats that one root can send in 1,700 years.
 constexpr std::uint64_t beats_of_a_root = std::uint64_t{1} << 40;
 
@@ -53,18 +52,18 @@ bool is_whole(const records::RootSecrets& kept) {
 
 /// Nothing where there is none.
 result<std::optional<records::RootSecrets>> read_secrets(const std::filesystem::path& file) {
-  std::ifstream stream(file, std::ios::binary);
-  if (!stream) return std::nullopt;
   struct stat about {};
-  if (::stat(file.c_str(), &about) != 0 || !S_ISREG(about.st_mode)) return fail_secrets(file, "is no file");
-  if (about.st_size == 0) return std::nullopt; // of a root that ended before it had any
-  if ((about.st_mode & of_others) != 0)
+  const bool is_seen = ::stat(file.c_str(), &about) == 0;
+  if (is_seen && !S_ISREG(about.st_mode)) return fail_secrets(file, "is no file");
+  if (is_seen && about.st_size > 0 && (about.st_mode & of_others) != 0)
     return fail_secrets(file, "can be read by others, so what it has is no secret");
-  if (static_cast<std::uintmax_t>(about.st_size) > secrets_bytes_max)
+  const auto all = base::read_small_file(file, secrets_bytes_max);
+  if (!all && all.error().code == error_code::limit_exceeded)
     return fail_secrets(file, "is not what was written");
-  const std::string all{std::istreambuf_iterator<char>(stream), {}};
+  if (!all) return tl::unexpected(all.error());
+  if (!*all || (*all)->empty()) return std::nullopt; // of a root that ended before it had any
   records::RootSecrets kept;
-  if (!parse_digested(secrets_head, all, kept) || !is_whole(kept))
+  if (!parse_digested(secrets_head, **all, kept) || !is_whole(kept))
     return fail_secrets(file, "is not what was written");
   return kept;
 }

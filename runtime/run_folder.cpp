@@ -1,5 +1,6 @@
 #include "runtime/run_folder.hpp"
 
+#include "actors/common/patience.hpp"
 #include "base/os_error.hpp"
 #include "base/own_machine.hpp"
 #include "base/shell_word.hpp"
@@ -12,18 +13,21 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <chrono>
 #include <csignal>
 #include <cstring>
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sstream>
 #include <sys/file.h>
+#include <thread>
 #include <unistd.h>
 
 namespace dlrun::runtime {
 namespace {
 
 constexpr int lock_mode = 0666; // less the umask
+constexpr auto readers_pause = std::chrono::milliseconds(20);
 
 /// What a root wrote into the lock: whoever had it last.
 struct holder {
@@ -43,22 +47,51 @@ holder holder_of(int lock) {
 
 bool lives(int pid) { return pid > 0 && (::kill(pid, 0) == 0 || errno == EPERM); }
 
+/// Of a file that cannot be opened. What a disk or a server lacks for a moment is no fault of who
+/// asks.
+error_code code_of(int why) {
+  if (base::is_disk_full(why)) return error_code::disk_full;
+  constexpr std::array of_user{EACCES, EPERM, EROFS, ENOENT, ENOTDIR, EISDIR, ELOOP, ENAMETOOLONG, ENXIO};
+  return std::ranges::find(of_user, why) != of_user.end() ? error_code::bad_usage : error_code::system;
+}
+
+tl::unexpected<error> read_by_others(const std::filesystem::path& folder) {
+  return fail(error_code::in_use,
+              fmt::format("the run folder '{}' is in use, by 'dlrun export', 'evaluate' or 'predict': try "
+                          "again when that is done",
+                          folder.string()));
+}
+
+/// By a root.
 tl::unexpected<error> in_use(const std::filesystem::path& folder, int lock) {
   const auto last = holder_of(lock);
   if (!last.host.empty() && last.host != base::host_name())
     return fail(error_code::bad_usage,
-                fmt::format("the run folder '{0}' is in use by process {2} on host {1}, or by somebody who "
-                            "reads it: a run and its journal have one root; 'dlrun stop {3}' on {1} ends it",
+                fmt::format("the run folder '{0}' is in use by process {2} on host {1}: a run and its "
+                            "journal have one root; 'dlrun stop {3}' on {1} ends it",
                             folder.string(), last.host, last.pid, base::shell_word(folder.string())));
-  if (!lives(last.pid)) // readers leave no pid
+  if (!lives(last.pid)) // it is just ending, or writes its pid
     return fail(error_code::bad_usage,
-                fmt::format("the run folder '{}' is in use, by 'dlrun export', 'evaluate' or 'predict': try "
-                            "again when that is done",
-                            folder.string()));
+                fmt::format("the run folder '{}' is in use by another process: try again", folder.string()));
   return fail(error_code::bad_usage,
               fmt::format("the run folder '{0}' is in use by process {1}: 'dlrun status {2}' shows the run, "
                           "'dlrun stop {2}' ends it",
                           folder.string(), last.pid, base::shell_word(folder.string())));
+}
+
+/// Waits for those who only look, some of them at every step of a job that they follow, since a root
+/// that is begun again must not end for them. Another root is not waited for.
+result<void> lock_alone(const std::filesystem::path& folder, int lock) {
+  const auto due = std::chrono::steady_clock::now() + common::patience_with_the_dying;
+  for (;; std::this_thread::sleep_for(readers_pause)) {
+    if (::flock(lock, LOCK_EX | LOCK_NB) == 0) return {};
+    if (errno == EWOULDBLOCK && ::flock(lock, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK)
+      return in_use(folder, lock);
+    if (errno != EWOULDBLOCK)
+      return base::fail_errno(fmt::format("cannot lock '{}'", (folder / run_layout::lock).string()));
+    ::flock(lock, LOCK_UN);
+    if (std::chrono::steady_clock::now() >= due) return read_by_others(folder);
+  }
 }
 
 /// Not inherited by the roles' processes: the lock is the root's alone, and goes when it goes.
@@ -71,9 +104,9 @@ result<base::unique_fd> lock(const std::filesystem::path& folder) {
                 fmt::format("'{}' is a symbolic link, where dlrun keeps a file of its own: remove it",
                             file.string()));
   if (!fd)
-    return fail(error_code::bad_usage, fmt::format("cannot write to the run folder '{}': {}", folder.string(),
-                                                   std::strerror(errno)));
-  if (::flock(fd.get(), LOCK_EX | LOCK_NB) != 0) return in_use(folder, fd.get());
+    return fail(code_of(errno), fmt::format("cannot write to the run folder '{}': {}", folder.string(),
+                                            std::strerror(errno)));
+  if (auto alone = lock_alone(folder, fd.get()); !alone) return tl::unexpected(alone.error());
   const auto holder = fmt::format("{} {}\n", ::getpid(), base::host_name());
   // Written before what was there goes, whose room it may need. Without room it is locked as well.
   const auto written = ::pwrite(fd.get(), holder.data(), holder.size(), 0);
@@ -84,7 +117,7 @@ result<base::unique_fd> lock(const std::filesystem::path& folder) {
 }
 
 tl::unexpected<error> cannot_look_into(const std::filesystem::path& folder, const std::error_code& why) {
-  return fail(error_code::bad_usage,
+  return fail(code_of(why.value()),
               fmt::format("cannot look into the run folder '{}': {}", folder.string(), why.message()));
 }
 
@@ -94,8 +127,7 @@ result<base::unique_fd> lock_to_read(const std::filesystem::path& folder) {
   base::unique_fd fd{::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
   if (!fd && errno == ENOENT) return fd;
   if (!fd)
-    return fail(error_code::bad_usage,
-                fmt::format("cannot read '{}': {}", file.string(), std::strerror(errno)));
+    return fail(code_of(errno), fmt::format("cannot read '{}': {}", file.string(), std::strerror(errno)));
   // Where files cannot be locked nobody else can have done so either.
   if (::flock(fd.get(), LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK) return in_use(folder, fd.get());
   return fd;

@@ -3,6 +3,7 @@
 #include "base/atomic_file.hpp"
 #include "base/random.hpp"
 #include "base/shell_word.hpp"
+#include "base/small_file.hpp"
 #include "data/recorded_data.hpp"
 #include "job/defaults.hpp"
 #include "job/run_layout.hpp"
@@ -14,10 +15,12 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <fstream>
 
 namespace dlrun::runtime {
 namespace {
+
+/// More than any such file has.
+constexpr std::size_t record_bytes_max = std::size_t{256} << 20;
 
 constexpr std::string_view head = "dlrun-run-record 1 ";
 
@@ -93,10 +96,10 @@ result<std::optional<records::RunRecord>> read_record(const std::filesystem::pat
   if (!is_there) return tl::unexpected(is_there.error());
   if (!*is_there) return std::nullopt;
   if (auto fine = check_run_files(run_dir); !fine) return tl::unexpected(fine.error());
-  std::ifstream stream(file, std::ios::binary);
-  const std::string bytes{std::istreambuf_iterator<char>{stream}, {}};
-  if (!stream) return fail(error_code::bad_usage, fmt::format("cannot read '{}'", file.string()));
-  auto record = record_of(bytes);
+  const auto bytes = base::read_small_file(file, record_bytes_max);
+  if (!bytes) return tl::unexpected(bytes.error());
+  if (!*bytes) return std::nullopt;
+  auto record = record_of(**bytes);
   if (!record)
     return fail(
         error_code::bad_usage,

@@ -116,26 +116,29 @@ void wind_up::stop(const std::string& reason) {
 void wind_up::end_with(std::vector<collected_store> stores) {
   if (is_over_) return;
   for (const auto& event : tell_collected(stores)) parts_.tell(event);
-  if (ended_.outcome == protocol::job_outcome::completed) judge(stores);
-  const bool is_whole = ended_.outcome == protocol::job_outcome::completed && may_go_;
-  if (is_whole && parts_.deliver) return deliver();
-  copy_logs();
+  if (ended_.outcome != protocol::job_outcome::completed) return copy_logs();
+  if (std::ranges::any_of(stores, [](const auto& one) { return !one.failure.empty(); })) may_go_ = false;
+  if (!parts_.lacking) return on_judged(std::nullopt);
+  work_ = std::jthread{[this, lacking = parts_.lacking,
+                        post = common::poster<protocol::agent_actor>{self_}](const std::stop_token&) {
+    post([this, found = lacking()] { on_judged(found); });
+  }};
 }
 
 /// The run folder decides, whatever was brought: a PS shard that has just been placed anew has an
 /// empty store, and a copy there may have what could not be fetched.
-void wind_up::judge(const std::vector<collected_store>& stores) {
-  if (std::ranges::any_of(stores, [](const auto& one) { return !one.failure.empty(); })) may_go_ = false;
-  const auto lacking = parts_.lacking ? parts_.lacking() : std::nullopt;
+void wind_up::on_judged(const std::optional<std::string>& lacking) {
+  if (is_over_) return;
   if (lacking) may_go_ = lacking->empty();
-  if (may_go_) return;
+  if (may_go_) return parts_.deliver ? deliver() : copy_logs();
   ended_ = {protocol::job_outcome::failed, "the job is complete, and not all of its stores could be brought",
             error_code::role_lost};
+  copy_logs();
 }
 
 /// Hosts are heard and answered meanwhile.
 void wind_up::deliver() {
-  delivery_ =
+  work_ =
       std::jthread{[this, deliver = parts_.deliver,
                     post = common::poster<protocol::agent_actor>{self_}](const std::stop_token& stop) {
         auto why_not = deliver(stop);

@@ -24,7 +24,7 @@ struct wind_up_parts {
   std::shared_ptr<routed_launcher> hosts{}; ///< null: the job has this host alone
   std::optional<last_stores> gathers{};     ///< the job was complete when this root came (R38)
   /// What the run folder lacks of a model that is complete, "": nothing. Nothing returned: the job
-  /// is not complete, as far as its report tells.
+  /// is not complete, as far as its report tells. Called on a thread of its own.
   std::function<std::optional<std::string>()> lacking;
   /// Called once, on a thread of its own, when the job is complete and nothing is lacking: what
   /// else is to be done with the model while the hosts still have it. @returns why they are to wait
@@ -66,7 +66,7 @@ private:
   void deliver();
   void on_delivered(const std::string& why_not);
   void copy_logs();
-  void judge(const std::vector<collected_store>& stores);
+  void on_judged(const std::optional<std::string>& lacking);
   void finish();
 
   pointer self_;
@@ -80,7 +80,7 @@ private:
   bool is_gathered_ = false;
   bool is_over_ = false;
   std::string told_;        ///< for whom it waits
-  std::jthread delivery_{}; ///< asked to stop, and joined, when this ends
+  std::jthread work_{};     ///< what may block: asked to stop, and joined, when this ends
 };
 
 } // namespace dlrun::agent

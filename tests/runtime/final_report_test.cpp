@@ -8,7 +8,7 @@
 #include "tests/data/files.hpp"
 
 #include <future>
-#include <gtest/gtest.h>
+#include <gmock/gmock.h>
 
 namespace dlrun::runtime {
 namespace {
@@ -38,6 +38,14 @@ TEST_F(final_report_test, is_what_the_coordinator_wrote) {
   written.steps = 7;
   ASSERT_TRUE(write_report(path, written));
   EXPECT_EQ(made().steps, 7U);
+}
+
+TEST_F(final_report_test, leaves_one_alone_that_it_cannot_read) {
+  std::filesystem::create_directory(path);
+  const auto report = made();
+  EXPECT_EQ(report.status, run_status::failed);
+  EXPECT_THAT(report.reason, testing::HasSubstr("the report of the run cannot be read: cannot read '"));
+  EXPECT_TRUE(std::filesystem::is_directory(path));
 }
 
 TEST_F(final_report_test, has_what_the_starts_before_have_journaled) {

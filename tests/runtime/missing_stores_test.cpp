@@ -35,7 +35,7 @@ protected:
     EXPECT_TRUE(write_report(small.run_dir() / "report.json", report));
   }
   std::vector<ps_shard_id> missing() const {
-    return missing_stores(small.run_dir(), record, last_stores_of(small.run_dir(), record)).value();
+    return missing_stores(small.run_dir(), record, last_stores_of(small.run_dir(), record).value()).value();
   }
   void lose_store() const { std::filesystem::remove_all(small.run_dir() / "ps_shard-0"); }
   static void damage_store(const std::filesystem::path& run_dir) {
@@ -48,7 +48,7 @@ protected:
 };
 
 TEST_F(missing_stores_test, are_none_where_each_holds_the_last_version) {
-  EXPECT_EQ(last_stores_of(small.run_dir(), record).version.value, ended.steps);
+  EXPECT_EQ(last_stores_of(small.run_dir(), record).value().version.value, ended.steps);
   EXPECT_THAT(missing(), IsEmpty());
   EXPECT_EQ(why_not_whole(small.run_dir(), ended), "");
 }
@@ -90,7 +90,7 @@ TEST_F(missing_stores_test, have_to_hold_what_the_evaluation_chose_that_ended_th
 }
 
 TEST_F(missing_stores_test, are_those_of_a_timeline_that_was_left) {
-  auto last = last_stores_of(small.run_dir(), record);
+  auto last = last_stores_of(small.run_dir(), record).value();
   last.timeline = {1};
   EXPECT_THAT(missing_stores(small.run_dir(), record, last).value(), ElementsAre(ps_shard_id{0}));
 }
@@ -115,7 +115,7 @@ TEST_F(missing_stores_test, are_none_of_a_run_that_was_always_on_one_host) {
 
 TEST_F(missing_stores_test, are_not_told_where_a_store_cannot_be_read_and_the_model_is_not_told_as_whole) {
   damage_store(small.run_dir());
-  const auto missing = missing_stores(small.run_dir(), record, last_stores_of(small.run_dir(), record));
+  const auto missing = missing_stores(small.run_dir(), record, last_stores_of(small.run_dir(), record).value());
   ASSERT_FALSE(missing);
   EXPECT_EQ(missing.error().code, error_code::storage_damaged);
   const auto told = why_not_whole(small.run_dir(), ended);
@@ -124,6 +124,14 @@ TEST_F(missing_stores_test, are_not_told_where_a_store_cannot_be_read_and_the_mo
   const auto resumed = training::resume(small.run_dir());
   ASSERT_FALSE(resumed);
   EXPECT_EQ(resumed.error().code, error_code::storage_damaged) << resumed.error().message;
+}
+
+TEST_F(missing_stores_test, are_not_told_without_the_report_which_names_the_last_version) {
+  std::ofstream{small.run_dir() / "report.json"} << "{";
+  EXPECT_EQ(last_stores_of(small.run_dir(), record).error().code, error_code::bad_data);
+  EXPECT_THAT(why_not_whole(small.run_dir()).value_or(""), HasSubstr("nobody can tell"));
+  std::filesystem::remove(small.run_dir() / "report.json");
+  EXPECT_EQ(why_not_whole(small.run_dir()), std::nullopt);
 }
 
 TEST_F(missing_stores_test, are_not_told_without_the_record_which_names_the_hosts) {

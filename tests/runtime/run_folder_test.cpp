@@ -221,8 +221,22 @@ TEST_F(run_folder_test, any_number_may_look_while_nobody_uses_it) {
   ASSERT_TRUE(one) << one.error().message;
   EXPECT_EQ(one->path(), run);
   EXPECT_TRUE(run_folder::open_to_read(run.string()));
-  EXPECT_THAT(refusal(run_folder::open(run.string())), HasSubstr("is in use"));
+  const auto refused = run_folder::open(run.string());
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, error_code::in_use) << "nothing is wrong with what was asked";
+  EXPECT_THAT(refused.error().message, HasSubstr("is in use, by 'dlrun export'"));
   EXPECT_EQ(std::filesystem::last_write_time(run / "run.lock"), before);
+}
+
+TEST_F(run_folder_test, is_had_by_who_uses_it_though_others_look_again_and_again) {
+  create(run).value();
+  const std::jthread looks{[&](const std::stop_token& stop) {
+    while (!stop.stop_requested()) static_cast<void>(run_folder::open_to_read(run.string()));
+  }};
+  for (int i = 0; i < 20; ++i) {
+    const auto used = run_folder::open(run.string());
+    EXPECT_TRUE(used) << used.error().message;
+  }
 }
 
 TEST_F(run_folder_test, a_look_is_refused_while_it_is_used) {
