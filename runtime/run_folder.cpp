@@ -79,8 +79,8 @@ tl::unexpected<error> in_use(const std::filesystem::path& folder, int lock) {
                           folder.string(), last.pid, base::shell_word(folder.string())));
 }
 
-/// Waits for those who only look, some of them at every step of a job that they follow, since a root
-/// that is begun again must not end for them. Another root is not waited for.
+/// Waits for those who only look, some of them at every step of a job that they follow, since a
+/// root that is begun again must not end for them. Another root is not waited for.
 result<void> lock_alone(const std::filesystem::path& folder, int lock) {
   const auto due = std::chrono::steady_clock::now() + common::patience_with_the_dying;
   for (;; std::this_thread::sleep_for(readers_pause)) {
