@@ -97,11 +97,11 @@ std::optional<kubernetes::pods_end> pods_hosts::end() const {
 }
 
 term_wish pods_hosts::on_term() {
-  auto wish = kubernetes::job_wish::stop;
-  static_cast<void>(with_own_api([&](kubernetes::api_client& client) {
-    wish = kubernetes::wish_of(client, job_, run_volume, client.time().now() + wish_patience)
-               .value_or(kubernetes::job_wish::go_on);
-  }));
+  auto wish = kubernetes::job_wish::go_on; // unless somebody says otherwise
+  const auto asked = with_own_api([&](kubernetes::api_client& client) {
+    wish = kubernetes::wish_of(client, job_, run_volume, client.time().now() + wish_patience).value_or(wish);
+  });
+  if (!asked) warn(asked.error().message);
   if (wish == kubernetes::job_wish::go_on) return term_wish::hand_over;
   if (wish != kubernetes::job_wish::suspend) return term_wish::stop;
   const auto ended = [this] {

@@ -175,9 +175,12 @@ bool routed_launcher::certify(kept_launch& launch, const std::string& host) {
 void routed_launcher::carry_out(const start_here& action) {
   auto launch = launches_.take(action.role, action.self.incarnation);
   if (!launch) return;
-  if (action.role.kind == protocol::role_kind::ps_shard || action.role.kind == protocol::role_kind::keeper)
-    tell_failed(tell_,
-                take_store_back(common::store_directory(options_.run_dir, protocol::shard_of(action.role))));
+  if (action.role.kind == protocol::role_kind::ps_shard || action.role.kind == protocol::role_kind::keeper) {
+    const auto store = common::store_directory(options_.run_dir, protocol::shard_of(action.role));
+    // With an empty one in its place it would never be had back.
+    if (const auto taken = take_store_back(store); !taken)
+      return launch->events.start_failed(action.role, action.self, taken.error());
+  }
   if (certify(*launch, options_.hosts.root))
     options_.here->start(launch->order, launch->events);
   else

@@ -39,6 +39,14 @@ result<void> sync(const fs::path& path) {
 
 fs::path old(const fs::path& store) { return store.string() + ".old"; }
 
+result<bool> look_for(const fs::path& path) {
+  std::error_code why;
+  const bool is_there = fs::exists(path, why);
+  if (why)
+    return fail(error_code::system, fmt::format("cannot look for {}: {}", path.string(), why.message()));
+  return is_there;
+}
+
 result<void> move(const fs::path& from, const fs::path& to) {
   if (::rename(from.c_str(), to.c_str()) != 0) return fail_to("give its place to", from);
   return {};
@@ -52,7 +60,9 @@ result<std::vector<protocol::stored_file>> list_store(const fs::path& store) {
   std::error_code why;
   for (fs::recursive_directory_iterator at{store, why}, end; !why && at != end; at.increment(why)) {
     const bool is_folder = at->is_directory(why);
-    if (!is_folder && !at->is_regular_file(why)) continue;
+    const bool is_file = !why && !is_folder && at->is_regular_file(why);
+    if (why) break; // what cannot be looked at is not left out
+    if (!is_folder && !is_file) continue;
     const auto bytes = is_folder ? 0 : at->file_size(why);
     if (why) break;
     files.push_back({at->path().lexically_relative(store).string(), bytes, is_folder});
@@ -86,16 +96,25 @@ result<std::string> read_store_part(const fs::path& store, const protocol::store
 }
 
 result<void> set_store_aside(const fs::path& store) {
+  const auto is_there = look_for(store), has_older = look_for(old(store));
+  if (!is_there || !has_older) return tl::unexpected((is_there ? has_older : is_there).error());
+  if (!*is_there) return {};
   std::error_code ignored;
-  if (!fs::exists(store, ignored)) return {};
-  fs::remove_all(old(store), ignored);
-  return move(store, old(store));
+  const fs::path oldest = old(store).string() + ".old";
+  fs::remove_all(oldest, ignored);
+  if (*has_older) // it goes when the newer one has its place
+    if (auto moved = move(old(store), oldest); !moved) return moved;
+  if (auto moved = move(store, old(store)); !moved) return moved;
+  fs::remove_all(oldest, ignored);
+  return {};
 }
 
-result<void> take_store_back(const fs::path& store) {
-  std::error_code ignored;
-  if (fs::exists(store, ignored) || !fs::exists(old(store), ignored)) return {};
-  return move(old(store), store);
+result<bool> take_store_back(const fs::path& store) {
+  const auto is_there = look_for(store), has_older = look_for(old(store));
+  if (!is_there || !has_older) return tl::unexpected((is_there ? has_older : is_there).error());
+  if (*is_there || !*has_older) return false;
+  if (auto moved = move(old(store), store); !moved) return tl::unexpected(moved.error());
+  return true;
 }
 
 result<store_intake> store_intake::begin(fs::path store, ps_shard_id shard,

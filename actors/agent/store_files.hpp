@@ -21,8 +21,9 @@ result<std::string> read_store_part(const std::filesystem::path& store,
 /// The PS shard runs on another host from here on: the store here, if there is one, becomes
 /// STORE.old, since its place is that of the newest. @returns system.
 result<void> set_store_aside(const std::filesystem::path& store);
-/// The PS shard runs here from here on: what was set aside is better than nothing. @returns system.
-result<void> take_store_back(const std::filesystem::path& store);
+/// The PS shard runs here from here on: what was set aside is better than nothing. @returns whether
+/// something was, and there is no newer one; system.
+result<bool> take_store_back(const std::filesystem::path& store);
 
 /// A store that comes in parts, in any order. Until it is whole and durable it is beside its place,
 /// as STORE.part; then it takes the place of the one that was there. Blocks on the disk.

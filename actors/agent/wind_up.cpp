@@ -119,10 +119,9 @@ void wind_up::end_with(std::vector<collected_store> stores) {
   if (ended_.outcome != protocol::job_outcome::completed) return copy_logs();
   if (std::ranges::any_of(stores, [](const auto& one) { return !one.failure.empty(); })) may_go_ = false;
   if (!parts_.lacking) return on_judged(std::nullopt);
-  work_ = std::jthread{[this, lacking = parts_.lacking,
-                        post = common::poster<protocol::agent_actor>{self_}](const std::stop_token&) {
-    post([this, found = lacking()] { on_judged(found); });
-  }};
+  work_ =
+      std::jthread{[this, lacking = parts_.lacking, post = common::poster<protocol::agent_actor>{self_}](
+                       const std::stop_token&) { post([this, found = lacking()] { on_judged(found); }); }};
 }
 
 /// The run folder decides, whatever was brought: a PS shard that has just been placed anew has an
@@ -138,12 +137,11 @@ void wind_up::on_judged(const std::optional<std::string>& lacking) {
 
 /// Hosts are heard and answered meanwhile.
 void wind_up::deliver() {
-  work_ =
-      std::jthread{[this, deliver = parts_.deliver,
-                    post = common::poster<protocol::agent_actor>{self_}](const std::stop_token& stop) {
-        auto why_not = deliver(stop);
-        post([this, why_not = std::move(why_not)] { on_delivered(why_not); });
-      }};
+  work_ = std::jthread{[this, deliver = parts_.deliver,
+                        post = common::poster<protocol::agent_actor>{self_}](const std::stop_token& stop) {
+    auto why_not = deliver(stop);
+    post([this, why_not = std::move(why_not)] { on_delivered(why_not); });
+  }};
 }
 
 void wind_up::on_delivered(const std::string& why_not) {

@@ -79,8 +79,8 @@ private:
   bool brings_all_ = false;
   bool is_gathered_ = false;
   bool is_over_ = false;
-  std::string told_;        ///< for whom it waits
-  std::jthread work_{};     ///< what may block: asked to stop, and joined, when this ends
+  std::string told_;    ///< for whom it waits
+  std::jthread work_{}; ///< what may block: asked to stop, and joined, when this ends
 };
 
 } // namespace dlrun::agent

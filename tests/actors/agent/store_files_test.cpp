@@ -134,9 +134,28 @@ TEST_F(store_files_test, a_store_that_is_set_aside_is_there_again_where_no_newer
   ASSERT_TRUE(set_store_aside(here));
   EXPECT_FALSE(fs::exists(here));
   ASSERT_TRUE(set_store_aside(here)) << "again, as an order is repeated";
-  ASSERT_TRUE(take_store_back(here));
+  EXPECT_EQ(take_store_back(here), true);
   EXPECT_EQ(content_of(here / "FORMAT"), "old");
-  ASSERT_TRUE(take_store_back(here)) << "it is there";
+  EXPECT_EQ(take_store_back(here), false) << "it is there";
+  ASSERT_TRUE(set_store_aside(here));
+  fs::create_directories(here);
+  write(here / "FORMAT", "newer");
+  ASSERT_TRUE(set_store_aside(here));
+  EXPECT_EQ(take_store_back(here), true);
+  EXPECT_EQ(content_of(here / "FORMAT"), "newer");
+  EXPECT_EQ(take_store_back(here), false) << "of those that were set aside the newest is kept";
+}
+
+TEST_F(store_files_test, what_cannot_be_looked_at_is_not_taken_for_nothing) {
+  fs::create_directory_symlink(here, here); // leads to itself
+  EXPECT_EQ(set_store_aside(here).error().code, error_code::system);
+  EXPECT_EQ(take_store_back(here).error().code, error_code::system);
+  fs::remove(here);
+  fs::create_directories(here);
+  fs::create_symlink(here / "part", here / "part");
+  const auto listed = list_store(here);
+  ASSERT_FALSE(listed) << "it would be brought without a part";
+  EXPECT_EQ(listed.error().code, error_code::bad_usage);
 }
 
 TEST_F(store_files_test, one_that_is_discarded_leaves_the_older_one) {
