@@ -3,6 +3,7 @@
 #include "cli/root_request.hpp"
 #include "cli/say.hpp"
 #include "job/run_layout.hpp"
+#include "runtime/answer_deadlines.hpp"
 #include "runtime/run_folder.hpp"
 
 #include <thread>
@@ -25,7 +26,8 @@ public:
   }
 
 private:
-  static constexpr int looks_until_told = 2; ///< in a row: one may be late on a busy machine
+  /// In a row: as long as a verb would wait.
+  static constexpr auto looks_until_told = runtime::root_answer_deadline / look_deadline;
   int looks_ = 0;
 };
 

@@ -19,6 +19,7 @@
 #include "runtime/device_choice.hpp"
 #include "runtime/hosts_run.hpp"
 #include "runtime/journal_choice.hpp"
+#include "runtime/left_behind.hpp"
 #include "runtime/missing_stores.hpp"
 #include "runtime/root_secrets.hpp"
 #include "runtime/run_fingerprint.hpp"
@@ -329,20 +330,6 @@ result<std::filesystem::path> place_of_report(const std::filesystem::path& folde
               fmt::format("'{}' is no file, so no report can be written there: remove it", report.string()));
 }
 
-/// What going on with on this host alone leaves behind on others; "" when nothing is.
-std::string tell_left_behind(const run_folder& folder, const trained_with& past) {
-  if (!past.record) return "";
-  const auto last = last_stores_of(folder.path(), *past.record);
-  if (!last) return ""; // it is told where the run goes on from
-  const auto missing = missing_stores(folder.path(), *past.record, *last);
-  if (!missing || missing->empty()) return ""; // whoever opens a store says what is wrong with it
-  return fmt::format(
-      "the run had other hosts, {0}, and goes on without them: PS shard {1} has no store in '{2}' and begins "
-      "empty, so all go back to what every PS shard can restore, if need be to the beginning; 'dlrun resume "
-      "{2} --hosts FILE' goes on with what the stores on those hosts have",
-      tell_hosts(*past.record), fmt::join(*missing, ", "), folder.path().string());
-}
-
 /// R38. A run that is completed, and whose root did not come to its end: it lacks stores of other
 /// hosts, or has not told those that the job is over.
 result<void> add_gathering(const trained_with& trained, const coordinator::past_run& past, wish wanted,
@@ -449,7 +436,10 @@ result<void> prepare(const wish& asked_for, root_wait& waiting, resumption& made
   if (!report) return tl::unexpected(report.error());
   wanted.report = std::move(*report);
   if (auto prepared = prepare_resumed(*trained, wanted, made); !prepared) return prepared;
-  made.left_behind = tell_left_behind(made.folder, *trained);
+  if (wanted.hosts || !trained->record) return {};
+  auto left = leave_behind(made.folder.path(), *trained->record);
+  if (!left) return tl::unexpected(left.error());
+  made.left_behind = std::move(*left);
   return {};
 }
 

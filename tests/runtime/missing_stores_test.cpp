@@ -1,6 +1,7 @@
 // What a run folder lacks of a model, as whoever wants it is told (R38).
 #include "runtime/missing_stores.hpp"
 
+#include "runtime/left_behind.hpp"
 #include "runtime/run_record.hpp"
 #include "tests/runtime/small_training.hpp"
 
@@ -113,9 +114,23 @@ TEST_F(missing_stores_test, are_none_of_a_run_that_was_always_on_one_host) {
   EXPECT_EQ(why_not_whole(small.run_dir(), ended), "");
 }
 
+TEST_F(missing_stores_test, are_replaced_by_older_ones_where_the_run_goes_on_without_other_hosts) {
+  const auto store = small.run_dir() / "ps_shard-0";
+  EXPECT_EQ(leave_behind(small.run_dir(), record).value(), "");
+  std::filesystem::rename(store, store.string() + ".old");
+  const auto told = leave_behind(small.run_dir(), record).value();
+  EXPECT_THAT(told,
+              HasSubstr("beta (10.0.0.2, folder '/data/run'), and goes on without them: PS shard 0 goes "
+                        "on from an older store"));
+  EXPECT_THAT(missing(), IsEmpty());
+  lose_store();
+  EXPECT_THAT(leave_behind(small.run_dir(), record).value(), HasSubstr("PS shard 0 has no store in '"));
+}
+
 TEST_F(missing_stores_test, are_not_told_where_a_store_cannot_be_read_and_the_model_is_not_told_as_whole) {
   damage_store(small.run_dir());
-  const auto missing = missing_stores(small.run_dir(), record, last_stores_of(small.run_dir(), record).value());
+  const auto missing =
+      missing_stores(small.run_dir(), record, last_stores_of(small.run_dir(), record).value());
   ASSERT_FALSE(missing);
   EXPECT_EQ(missing.error().code, error_code::storage_damaged);
   const auto told = why_not_whole(small.run_dir(), ended);
