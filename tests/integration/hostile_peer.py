@@ -1,12 +1,14 @@
 """Strangers of a job, as a program of its own: it runs where they are, in a network namespace or as another user.
 
 Reads one JSON object, `{"what": "scan" | "attack" | "datagrams" | "unix", ...}`, from standard input and says one. `attack` has
-ways to talk to a listener; each session ends when the listener ends it, or when the patience of a stranger does.
+ways to talk to a listener; each session ends when the listener ends it, when enough was said, or when the patience of a stranger does.
+"nice" is how little of the processor it gets.
 """
 
 import asyncio
 import contextlib
 import json
+import math
 import os
 import random
 import resource
@@ -28,7 +30,6 @@ ALERT, HANDSHAKE = 21, 22
 FILLER = bytes((HANDSHAKE, 3, 1)) + (4000).to_bytes(2, "big") + bytes(4000)  # a record that is in order
 ENDLESS_BYTES_MAX = 4 << 20
 ANSWERS_WITHIN_S = 1
-OWN_MACHINE = 10  # nice: a stranger's work is done elsewhere
 
 
 class ended(Exception):
@@ -177,6 +178,8 @@ async def tls(link, way, source):
     await over.do(lambda: over.tls.write(words))
     while said := await over.do(lambda: over.tls.read(1 << 16)):
         link.plain += said
+        if len(link.plain) >= way.get("enough", math.inf):
+            return
 
 
 WAYS = {"raw": raw, "held": held, "drip": drip, "endless": endless, "tls": tls}
@@ -213,16 +216,16 @@ class open_sessions(set):
 open_now = open_sessions()
 
 
-async def talk(way, at, source, patience_s, into):
+async def talk(way, at, source, into):
     try:
-        reader, writer = await asyncio.wait_for(asyncio.open_connection(*at), patience_s)
+        reader, writer = await asyncio.wait_for(asyncio.open_connection(*at), PATIENCE_S)
     except (OSError, asyncio.TimeoutError):
         into.unconnected += 1
         return
     link, begin, is_over = line(reader, writer), time.monotonic(), False
     open_now.add(link)
     try:
-        await asyncio.wait_for(WAYS[way["way"]](link, way, source), patience_s)
+        await asyncio.wait_for(WAYS[way["way"]](link, way, source), PATIENCE_S)
         is_over = True  # TLS was closed
     except ended:
         is_over = True
@@ -242,13 +245,13 @@ async def attack(order):
     plan = [way for way in order["ways"] for _ in range(way["sessions"])]
     source.shuffle(plan)
     first = source.randrange(len(order["listeners"]))
-    begin, patience_s = time.monotonic(), order.get("patience_s", PATIENCE_S)
+    begin = time.monotonic()
 
     async def one(number, way):
         async with may:
             at = order["listeners"][(first + number) % len(order["listeners"])]
             words = random.Random(f"{order['seed']} {number}")
-            await talk(way, at, words, patience_s, found.setdefault(way["name"], outcome()))
+            await talk(way, at, words, found.setdefault(way["name"], outcome()))
 
     sessions = []
     for number, way in enumerate(plan):
@@ -313,7 +316,7 @@ def datagrams(order):
 
 def unix(order):
     """As another user of the host. @returns sessions, and bytes that were said in them"""
-    doors.become_nobody()
+    doors.become(doors.NOBODY)
     said = [doors.talk(kind, bytes.fromhex(name).decode(), bytes.fromhex(words))
             for _ in range(order["each"]) for kind, name in order["doors"] for words in order["words"]]
     return {"sessions": len(said), "said": sum(said)}
@@ -321,7 +324,7 @@ def unix(order):
 
 def main():
     order = json.load(sys.stdin)
-    os.nice(OWN_MACHINE)
+    os.nice(order["nice"])
     most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (min(most, 1 << 16), most))
     what = {"scan": scan, "datagrams": datagrams, "unix": unix, "attack": lambda order: asyncio.run(attack(order))}

@@ -10,27 +10,13 @@ import unittest
 import hostile_runs
 from bench_case import bench_case, main
 from dlrun_job import all_run
-from doors import GREETING, become_nobody, listening, network_sockets, sockets_of, talk
+from doors import GREETING, NOBODY, listening, network_sockets, said_as, sockets_of, talk
 from hosts_case import WORKERS, on_several_hosts
 
 ENDLESS = 100000
 SESSIONS = 60  # with each socket of the job
 OF_EACH_KIND, ATTACK_S = 20, 2
-
-
-def as_somebody_else(run):
-    """What `run()`, a number, is for another user; in a process of its own."""
-    read, write = os.pipe()
-    child = os.fork()
-    if child == 0:
-        become_nobody()
-        os.write(write, str(run()).encode())
-        os._exit(0)
-    os.close(write)
-    with os.fdopen(read) as answer:
-        said = answer.read()
-    os.waitpid(child, 0)
-    return int(said)
+REFUSED_WITHIN_S = 30  # on however busy a machine
 
 
 class strangers(bench_case):
@@ -73,9 +59,9 @@ class strangers(bench_case):
             pids = self.all_pids(job)
             doors = listening(set().union(*(sockets_of(pid) for pid in pids)))
             self.assertGreaterEqual(len(doors), len(pids), "each process can be reached by those of the job")
-            said = as_somebody_else(lambda: sum(talk(kind, name, words) for kind, name in doors
-                                                for words in (GREETING, b"status", bytes(32))))
-            self.assertEqual(said, 0)
+            said = said_as(NOBODY, lambda: str(sum(talk(kind, name, words) for kind, name in doors
+                                                   for words in (GREETING, b"status", bytes(32)))))
+            self.assertEqual(said, "0")
             self.assertEqual(job.events("role-exited"), [])
             job.root.send_signal(signal.SIGTERM)
             job.wait_end()
@@ -98,7 +84,7 @@ class strangers_of_other_hosts(on_several_hosts):
             ways = enemies.ways(papers)
             counted.add(enemies.answer_of(enemies.attack(ways, dict.fromkeys(ways, OF_EACH_KIND), ATTACK_S)))
             enemies.disturb_the_rest(papers, counted)
-            self.assertTrue(counted.are_all_refused(), "\n".join(counted.lines()))
+            self.assertTrue(counted.are_all_refused(REFUSED_WITHIN_S), "\n".join(counted.lines()))
             self.assertEqual(counted.sessions(), OF_EACH_KIND * len(ways))
             victim.take_papers()
             enemies.expect_a_door_opens(papers)  # it was not for any other reason that nobody was let in
