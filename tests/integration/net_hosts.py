@@ -191,7 +191,7 @@ class net_hosts:
 
     def heal(self, name):
         """Nothing is lost there any more."""
-        self.filter(name, "delete table ip lost")
+        self.filter(name, "add table ip lost", "delete table ip lost")
 
     def filter(self, name, *commands):
         if not shutil.which("nft"):

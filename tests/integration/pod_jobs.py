@@ -2,11 +2,14 @@
 
 import json
 import os
+import pathlib
 import secrets
 import subprocess
 
+import doors
 import fake_api
 import small_data
+from dlrun_job import status_of
 from etcd_members import own_authority
 from told_events import read_events
 from waiting import expect, wait_until
@@ -146,8 +149,16 @@ class job_on_pods:
         control = self.control_pod()
         if control is None:
             return {}
+        if told := self.told_by_root(control):
+            return told
         code, told, _ = control.execute("/usr/local/bin/dlrun", "status", f"/var/lib/dlrun/{NAME}", "--json")
         return json.loads(told) if code == COMPLETED else {}
+
+    def told_by_root(self, control):
+        """The same, asked of a root that answers, without that command: on a busy machine it takes as long to start as some states
+        last. {} when nobody answers."""
+        told = doors.said_as(control.spec["securityContext"]["runAsUser"], lambda: status_of(pathlib.Path()), self.run_dir)
+        return json.loads(told) if told.startswith("{") else {}
 
     def wait_until_trains(self, beyond=0):
         """On all its hosts, after that step. @returns the status"""

@@ -85,8 +85,7 @@ class has_trained(with_an_etcd):
     def test_and_loses_the_node_of_the_root_before_the_model_is_there(self):
         spec = self.spec()
         self.start(spec)
-        self.come_to_the_end()
-        self.assertEqual(self.events("stores-collected"), [])
+        self.hold_the_end(spec)
         node = self.control.node
         self.cluster.nodes.lose(node)
         self.cluster.nodes.evict(node)
@@ -217,13 +216,6 @@ class has_a_claim_too(with_an_etcd):
 
 class is_begun_again(with_an_etcd):
     """A Job of the same name, after `kubectl delete`."""
-
-    def delete_job(self):
-        with self.cluster.lock:
-            del self.cluster.objects["Job", NAME]
-        self.control.delete()
-        self.cluster.api.space.collect_garbage()
-        wait_until(lambda: not self.pods_told() and not self.cluster.pods_of(f"{NAME}-hosts"), "its pods end")
 
     def test_with_a_run_of_its_own(self):
         spec = self.spec()
