@@ -14,7 +14,8 @@ namespace {
 using std::chrono::milliseconds;
 using entries = std::map<std::string, std::string>;
 
-constexpr etcd_patience short_patience{milliseconds(100), milliseconds(300)};
+constexpr etcd_patience short_patience{milliseconds(100),
+                                       milliseconds(300)}; // for an answer that cannot come
 constexpr auto prefix = "dlrun/test";
 
 result<void> put(journal& into, const std::string& key, const std::string& value) {
@@ -72,7 +73,7 @@ TEST(etcd_journal, a_look_fences_nobody) {
 
 TEST(etcd_journal, without_an_answer_a_write_is_unknown_and_the_next_owner_finds_it_done_or_not) {
   const test::etcd_servers etcd(1);
-  const auto owner = take(etcd, 1, short_patience);
+  const auto owner = take(etcd, 1);
   ASSERT_TRUE(put(*owner, "a", "1"));
   etcd.stop(0);
   const auto unknown = put(*owner, "a", "2");
@@ -124,7 +125,7 @@ TEST(etcd_journal, goes_on_when_the_leader_is_killed_or_stopped) {
 
 TEST(etcd_journal, without_a_quorum_nothing_is_read_or_written_and_all_members_are_named) {
   test::etcd_servers etcd(3);
-  const auto owner = take(etcd, 1, short_patience);
+  const auto owner = take(etcd, 1);
   etcd.kill(0);
   etcd.kill(1);
   EXPECT_EQ(put(*owner, "a", "1").error().code, error_code::timed_out);

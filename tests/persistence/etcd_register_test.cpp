@@ -8,13 +8,10 @@
 namespace dlrun::persistence {
 namespace {
 
-using std::chrono::milliseconds;
-
-constexpr etcd_patience brief{milliseconds(100), milliseconds(300)};
 constexpr auto place_of_roots = "dlrun/test/root";
 
 std::unique_ptr<etcd_register> open(const test::etcd_servers& etcd) {
-  return etcd_register::make(etcd.place(), place_of_roots, brief).value();
+  return etcd_register::make(etcd.place(), place_of_roots).value();
 }
 
 result<void> set(etcd_register& into, const std::string& key, const std::string& value) {
