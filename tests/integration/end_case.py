@@ -27,29 +27,46 @@ class ends_on_several_hosts(on_several_hosts):
         return job, spec
 
     @contextlib.contextmanager
-    def ending(self, job):
-        """Within, the job is complete in its journal, and its roles are being ended: a worker that is stopped makes that take two
-        seconds. Where this process had to wait for longer, the job is begun again."""
+    def ending(self, job, meanwhile=lambda holder: None):
+        """Within, the job is complete in its journal, and the root is stopped, which is ending its roles and has not asked for stores:
+        a worker that is stopped makes that take two seconds. `meanwhile(host of PS shard 1)` happens before the root is stopped. Where
+        this process had to wait for longer, the job is begun again."""
         for begun in range(1, BEGUN_AT_MOST + 1):
             try:
-                with job.held_from_step(NEAR_THE_END, all_run) as status:
-                    self.places = {(event["role"], event["index"]): event["host"] for event in job.events("role-placed")}
-                    os.kill(self.workers_elsewhere(status)[0], signal.SIGSTOP)
-                self.pauses.end()
-                job.wait_for(lambda now: now["status"] == "stopping", "the job is complete in its journal", poll_s=0.002)
+                self.stop_at_the_end(job, meanwhile)
                 break
             except job_over as over:
                 if begun == BEGUN_AT_MOST:
                     raise completed_early(str(over)) from over
+                self.hosts.heal(self.hosts.names[0])
+                self.go_on(job)
+                job.wait_end()
                 self.pauses.write()
                 job.begin_again()
         yield self.places["ps_shard", 1]
+        self.go_on(job)
+
+    def stop_at_the_end(self, job, meanwhile):
+        with job.held_from_step(NEAR_THE_END, all_run) as status:
+            self.places = {(event["role"], event["index"]): event["host"] for event in job.events("role-placed")}
+            self.agent_of_holder = self.hosts.agent_of(self.places["ps_shard", 1])
+            os.kill(self.workers_elsewhere(status)[0], signal.SIGSTOP)
+        self.pauses.end()
+        job.wait_for(lambda now: now["status"] == "stopping", "the job is complete in its journal", poll_s=0.002)
+        meanwhile(self.places["ps_shard", 1])
+        if not job.send_signal(job.root.pid, signal.SIGSTOP) or job.events("stores-collected"):
+            raise job_over(f"the root could not be stopped before it had the stores\n{job.output()}")
+
+    @staticmethod
+    def go_on(job):
+        """The root, unless it was killed."""
+        job.send_signal(job.root.pid, signal.SIGCONT)
 
     @contextlib.contextmanager
     def collecting(self, job):
         """The same, and nothing runs any more: the root asks for the store of PS shard 1, and waits for it, some seconds."""
-        with self.ending(job) as holder:
-            self.hold_back(holder)
+        with self.ending(job, self.hold_back) as holder:
+            self.go_on(job)
             wait_until(lambda: not [pid for name in self.hosts.names[1:] for pid in self.roles_on(name)], "all roles have ended",
                        poll_s=0.01)
             yield holder

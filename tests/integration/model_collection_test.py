@@ -118,20 +118,25 @@ class comes_together(ends_on_several_hosts):
         job.begin()
         self.expect_whole(job, spec, report)
 
+    def asked_to_leave(self, job):
+        """Its holder, while the job ends."""
+        def leave(holder):
+            os.kill(self.agent_of_holder, signal.SIGTERM)
+            job.wait_for(lambda now: state_of(now, holder) == "leaving", "the root knows", poll_s=0.01)
+
+        return leave
+
     def test_also_from_a_host_that_was_leaving_when_the_root_was_killed(self):
         job, spec = self.begin()
-        with self.ending(job) as holder:
-            os.kill(self.hosts.agent_of(holder), signal.SIGTERM)
-            job.wait_for(lambda now: state_of(now, holder) == "leaving", "the root knows", poll_s=0.01)
+        with self.ending(job, self.asked_to_leave(job)):
             report = self.kill_root(job)
         job.begin()
         self.expect_whole(job, spec, report)
 
     def test_and_a_host_that_is_to_leave_meanwhile_stays_until_its_store_is_here(self):
         job, spec = self.begin()
-        with self.ending(job) as holder:
-            os.kill(self.hosts.agent_of(holder), signal.SIGTERM)
-            job.wait_for(lambda now: state_of(now, holder) == "leaving", "the root knows", poll_s=0.01)
+        with self.ending(job, self.asked_to_leave(job)):
+            pass
         self.assertEqual(job.wait_end(), COMPLETED, job.output())
         self.assertEqual(job.events("host-left"), [])
         self.expect_whole(job, spec, (job.run_dir / "report.json").read_bytes())
