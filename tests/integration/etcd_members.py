@@ -13,7 +13,8 @@ import time
 from dlrun_job import expect, wait_until
 
 CLIENT_PORT, PEER_PORT = 2379, 2380
-ANSWER_S = 0.5
+ANSWER_S = 10
+NEXT_AFTER_S = 0.5  # where one of several members is looked for: another one may stand still
 SOON_S = 1.5  # well within the patience of those who write there (persistence/etcd_client.hpp)
 PR_SET_PDEATHSIG = 1
 # Run where the member is, maybe in another network namespace: asks ADDRESS with TEXT, for so many
@@ -134,10 +135,10 @@ class etcd_members:
     def send_signal(self, member, which):
         self.running[member].send_signal(which)
 
-    def ask(self, member, path, question):
+    def ask(self, member, path, question, patience_s=ANSWER_S):
         """What the gateway of a member answers, or None."""
         shown = [str(self.authority.certificate), *map(str, self.authority.issue("asker"))] if self.authority else []
-        words = [*self.within[member], sys.executable, "-c", ASK, self.endpoint(member) + path, json.dumps(question), str(ANSWER_S), *shown]
+        words = [*self.within[member], sys.executable, "-c", ASK, self.endpoint(member) + path, json.dumps(question), str(patience_s), *shown]
         done = subprocess.run(words, capture_output=True, text=True)
         return json.loads(done.stdout) if done.returncode == 0 else None
 
@@ -145,12 +146,16 @@ class etcd_members:
         """Which member leads; waits for one."""
         def find():
             for member, process in enumerate(self.running):
-                status = process and self.ask(member, "/v3/maintenance/status", {})
+                status = process and self.ask(member, "/v3/maintenance/status", {}, NEXT_AFTER_S)
                 if status and status.get("leader") == status["header"]["member_id"]:
                     return [member]
             return None
 
         return wait_until(find, "etcd has a leader", patience_s=60)[0]
+
+    def ask_leader(self, path, question):
+        """What it answers; asked again where it led no more, or where a busy machine was slow: for what may be done twice."""
+        return wait_until(lambda: self.ask(self.leader(), path, question), "etcd answers")
 
     def lose_leader(self, by_kill):
         """Kills or stops the leader until another leads, and lets it come back."""
@@ -175,13 +180,12 @@ class etcd_members:
 
     def keys(self, prefix=""):
         """All that begin with `prefix`."""
-        answer = self.ask(self.leader(), "/v3/kv/range", {**self.range_of(prefix), "keys_only": True})
-        expect(answer is not None, "etcd answers")
+        answer = self.ask_leader("/v3/kv/range", {**self.range_of(prefix), "keys_only": True})
         return [base64.b64decode(one["key"]).decode() for one in answer.get("kvs", [])]
 
     def remove(self, prefix):
         """All that begin with `prefix`."""
-        expect(self.ask(self.leader(), "/v3/kv/deleterange", self.range_of(prefix)) is not None, "etcd answers")
+        self.ask_leader("/v3/kv/deleterange", self.range_of(prefix))
 
     def range_of(self, prefix):
         begin = base64.b64encode(prefix.encode() or b"\0").decode()

@@ -64,7 +64,7 @@ class roots_in_an_etcd(lets_hosts_join):
 
     def ask_etcd(self, what, **words):
         question = {name: base64.b64encode(word.encode()).decode() for name, word in words.items()}
-        self.assertIsNotNone(self.etcd.ask(self.etcd.leader(), f"/v3/kv/{what}", question))
+        self.etcd.ask_leader(f"/v3/kv/{what}", question)
 
     def expect_same_end(self, job, spec):
         self.pauses.end()
