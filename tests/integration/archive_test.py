@@ -201,7 +201,7 @@ class meanwhile(archived):
         self.assertEqual(len(job.events("archive-failed")), 1, "once")
         self.assertIn("No space left", job.events("archive-failed")[0]["text"])
         self.assertIn("no archive is made", job.ask("status")[1])
-        step = job.try_status()["step"]
+        step = job.status()["step"]
         job.wait_for_step(step + 5)
         disk.ballast().unlink()
         self.wait_for_archives(job, 1)

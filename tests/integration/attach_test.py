@@ -88,7 +88,7 @@ class detaches(attach_case):
                     self.assertEqual(one.interrupt(which), INTERRUPTED)
                     self.assertIn("detached; the job keeps going", one.complaints().splitlines()[-1])
                     self.assertIn(f"dlrun attach {job.run_dir}", one.complaints())
-            step = job.try_status()["step"]
+            step = job.status()["step"]
             job.wait_for_step(step + 10)
             self.assertEqual(job.troubles(), [])
 
@@ -105,7 +105,7 @@ class detaches(attach_case):
             wait_until(lambda: "answers again" in silent.complaints(), "it says so")
             silent.wait_for("step")
             self.assertEqual(silent.interrupt(), INTERRUPTED)
-            job.wait_for_step(job.try_status()["step"] + 10)
+            job.wait_for_step(job.status()["step"] + 10)
 
     def test_while_the_job_has_not_begun(self):
         absent = write_absent_hosts(self.bench.folder / "hosts.yaml", self.bench.folder)

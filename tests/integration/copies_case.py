@@ -38,7 +38,7 @@ class copies(on_several_hosts):
 
     def committed(self, job):
         """What is in all copies, and so was committed before, when the job is looked at. All shards make the same snapshots."""
-        return min(newest(role) for role in self.roles(job.try_status(), "keeper").values())
+        return min(newest(role) for role in self.roles(job.status(), "keeper").values())
 
     def begin(self):
         spec = self.copied_job()

@@ -19,7 +19,7 @@ class the_link_between_a_ps_shard_and_its_copy(copies):
 
     def wait_for_training(self, job):
         """For so many more steps."""
-        step = job.try_status()["step"]
+        step = job.status()["step"]
         job.wait_for(lambda status: status["step"] >= step + STEPS, f"{STEPS} steps after step {step}", PATIENCE_S)
 
     def wait_until_whole_somewhere(self, job):

@@ -62,7 +62,7 @@ class keeps_going(detach_case):
         job.wait_until_all_run()
         self.expect_without_terminal(root, run_dir)
         root.send_signal(signal.SIGHUP)
-        job.wait_for_step(job.try_status()["step"] + STEP)
+        job.wait_for_step(job.status()["step"] + STEP)
         self.assertEqual(job.ask("stop"), (0, "stopping\n", ""))
         self.assertEqual(job.wait_end(), INTERRUPTED, job.output())
         self.assertEqual(job.report()["reason"], "stopped by 'dlrun stop'")

@@ -205,6 +205,10 @@ class running_job:
         """`dlrun VERB` on the run folder. @returns exit code, output, complaints"""
         answer = subprocess.run([*self.within, self.program, verb, str(self.run_dir), *options], capture_output=True, text=True,
                                 timeout=PATIENCE_S)
+    def status(self):
+        """The same, waited for: on a busy machine one look may find no answer."""
+        return self.wait_for(lambda _: True, "its root answers")
+
         return answer.returncode, answer.stdout, answer.stderr
 
     def wait_for(self, condition, what, patience_s=PATIENCE_S, poll_s=POLL_S):

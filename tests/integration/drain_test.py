@@ -42,7 +42,7 @@ class drains(copies):
                      "all copies are whole")
 
     def state_of(self, job, host=None):
-        return state_of(job.try_status(), host or self.name)
+        return state_of(job.status(), host or self.name)
 
     def drain(self, job, *options, host=None):
         return job.ask("drain", host or self.name, *options)
@@ -75,7 +75,7 @@ class a_host(drains):
         self.assertEqual({"ps_shard", "keeper", "worker"}, set(self.roles_there(job)))
         with log_watch.log_watch(job.run_dir) as log:
             undisturbed = time.monotonic()
-            job.wait_for_step(job.try_status()["step"] + 2 * STEP)
+            job.wait_for_step(job.status()["step"] + 2 * STEP)
             began = time.monotonic()
             self.drain_and_wait(job)
             ended = time.monotonic()
@@ -139,7 +139,7 @@ class a_host_of_a_job_without_a_log(a_host):
         def wait_until_it_is(state):
             job.wait_for(lambda status: self.roles(status, "ps_shard")[shard]["state"] == state, f"its PS shard is {state}")
 
-        workers = [worker["pid"] for worker in self.roles(job.try_status(), "worker").values()]
+        workers = [worker["pid"] for worker in self.roles(job.status(), "worker").values()]
         for pid in workers:  # so that the gradients of the next step do not come
             job.send_signal(pid, signal.SIGSTOP)
         try:
@@ -165,7 +165,7 @@ class two_hosts(drains):
         for host in ("beta", "gamma"):
             self.drain_and_wait(job, host)
             self.assertEqual(self.roles_on(host), [])
-        status = job.try_status()
+        status = job.status()
         for kind in ("ps_shard", "keeper"):
             where = {role["store"]["host"] for role in self.roles(status, kind).values()}
             self.assertLessEqual(where, {"alpha", "delta"}, kind)
@@ -186,7 +186,7 @@ class a_copy_that_was_given_up(drains):
         self.assertEqual([places[role, index] for role, index in (("ps_shard", 1), ("keeper", 1))], ["beta", "delta"])
         block = job.run_dir / "ps_shard-1"  # no folder: the keeper on alpha can fill nothing
         block.write_text("")
-        committed = newest(self.roles(job.try_status(), "keeper")[1])
+        committed = newest(self.roles(job.status(), "keeper")[1])
         self.assertEqual(self.drain(job, host="delta")[0], 0)
         wait_until(lambda: self.places(job)[("keeper", 1)] == "alpha", "the copy is given up")
         self.switch_off("beta")
@@ -225,7 +225,7 @@ class one_of_two_hosts(drains):
         self.assertIn(self.WORDS, job.ask("status")[1])
         for event in ("host-draining", "host-drained"):
             self.assertIn(self.WORDS, job.events(event)[0]["text"])
-        status = job.try_status()
+        status = job.status()
         self.assertEqual({role["store"]["host"] for role in self.roles(status, "ps_shard").values()}, {"alpha"})
         self.assertEqual([host.get("without_copies") for host in status["hosts"]], [None, True])
         self.assertEqual(self.drain(job, "--undo")[0], 0)

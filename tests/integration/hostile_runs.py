@@ -78,8 +78,8 @@ class target:
     def look(self):
         """@returns moment, step, and seconds of processor time that its processes have used"""
         before = time.monotonic()
-        status = self.job.try_status()
-        expect(status is not None and status["status"] == "running", f"the job does not run\n{self.job.output()}")
+        status = self.job.status()
+        expect(status["status"] == "running", f"the job does not run\n{self.job.output()}")
         return (before + time.monotonic()) / 2, status["step"], sum(map(processor_seconds, self.pids()))
 
     def pace(self, wait):

@@ -84,7 +84,7 @@ def pass_through(job, net, drawn):
     for lasts, unheard in drawn.turns:
         net.part(unheard)
         time.sleep(lasts)  # what is tested, not a wait for anything
-    before = job.try_status()["step"]
+    before = job.status()["step"]
     net.part({})
     healed = time.monotonic()
     job.wait_for(lambda status: status["step"] > before, f"a step is taken after {drawn.describe()}", PATIENCE_S, LOOK_S)

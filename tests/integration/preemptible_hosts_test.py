@@ -56,7 +56,7 @@ class that_join_first(lets_hosts_join):
         with self.start(spec) as job:
             self.agent("beta", self.token(job), options=("--token-file", "-", "--preemptible"))
             job.wait_for_output("1 of 2 hosts are there that do not go at short notice, and 1 that may; hosts join at " + self.join_at)
-            self.assertEqual(job.try_status()["status"], "waiting")
+            self.assertEqual(job.status()["status"], "waiting")
             self.agent("gamma", self.token(job))
             with job.held_from_step(1, all_run):
                 self.assertEqual(hosts_of(job, "ps_shard", "keeper"), {"alpha", "gamma"})

@@ -47,7 +47,7 @@ class three_stores(copies):
 
     def committed(self, job):
         """What is in all copies, and so was committed before, when the job is looked at."""
-        return min(newest(role) for role in self.keepers(job.try_status()))
+        return min(newest(role) for role in self.keepers(job.status()))
 
     def begin(self):
         spec = self.copied_job()

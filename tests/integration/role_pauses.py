@@ -25,7 +25,7 @@ def pause_coordinator(bench, spec, seconds, reference, steps_min=0):
         while time.monotonic() < stopped_at + seconds or last - first < steps_min:
             last = job.wait_for(lambda now: now["step"] > last or now["step"] == reference["steps"]
                                 or time.monotonic() >= stopped_at + seconds, "steps go on")["step"]
-        status = job.try_status()
+        status = job.status()
         expect(identities(status, ("coordinator", "ps_shard", "worker", "agent"))
                == identities(before, ("coordinator", "ps_shard", "worker", "agent")),
                f"somebody was restarted: {before} and then {status}")

@@ -38,7 +38,7 @@ class scale(bench_case):
 
     def scale_and_wait(self, job, workers):
         self.scale_to(job, workers, "--wait")
-        status = job.try_status()
+        status = job.status()
         self.assertEqual(status["workers"], {"wanted": workers, "present": workers, "leaving": 0})
         self.assertEqual([role["index"] for role in workers_of(status)], list(range(workers)))
 
@@ -179,7 +179,7 @@ class scale(bench_case):
                 job.send_signal(pid, signal.SIGTERM)
             for index, pid in enumerate(pids):
                 self.expect_replaced(job, index, pid)
-            step = job.try_status()["step"]
+            step = job.status()["step"]
             job.wait_for(lambda status: status["step"] > step, "steps go on")
 
     def test_who_cannot_leave_is_killed_when_its_grace_is_over(self):

@@ -261,7 +261,7 @@ class waits_for_a_host_that_does_not_come(on_several_hosts):
             job.wait_for_output("no word from the agents of these hosts: beta")
             self.assertIn("beta (starting)", job.ask("status")[1])
             self.assertIn(": waiting for hosts: beta\n", job.ask("status")[1])
-            status = job.try_status()
+            status = job.status()
             self.assertEqual((status["status"], status["waits_for"]), ("waiting", "hosts: beta"))
             self.assertIn("no role has had a place yet", job.ask("explain")[1])
             for words in (["drain", "gamma"], ["scale", "--workers", "2"]):

@@ -339,7 +339,7 @@ class signals(bench_case):
             for which, handler in zip(ignored, before):
                 signal.signal(which, handler)
         with job:
-            step = job.try_status()["step"]
+            step = job.status()["step"]
             for which in (*ignored, signal.SIGINT):
                 job.root.send_signal(which)
             job.wait_for_step(step + 50)

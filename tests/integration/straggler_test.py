@@ -47,7 +47,7 @@ class straggler(bench_case):
 
     def test_a_slow_worker_gets_no_slots_and_its_share_back_when_it_is_fast_again(self):
         job, pauses = self.start()
-        slow = paused_runs.workers_of(job.try_status())[1]
+        slow = paused_runs.workers_of(job.status())[1]
         pauses.set(slow["pid"], SLOW)
         status = job.wait_for(lambda status: paused_runs.shares_of(status)[1] <= 1, "the slow worker has no slots")
         workers = paused_runs.workers_of(status)
@@ -58,17 +58,17 @@ class straggler(bench_case):
 
     def test_no_step_waits_for_a_worker_that_is_stuck_in_its_slots(self):
         job, pauses = self.start()
-        stuck = paused_runs.workers_of(job.try_status())[1]
+        stuck = paused_runs.workers_of(job.status())[1]
         pauses.set(stuck["pid"], STUCK)
-        before = job.try_status()["step"]
+        before = job.status()["step"]
         job.wait_for(lambda status: status["step"] >= before + STEPS_WITHOUT, "the others go on", patience_s=SLOT_S * STUCK)
         self.expect_same_bits(job, pauses)
 
     def test_workers_that_become_slow_in_turn_and_are_stopped_change_no_bit(self):
         job, pauses = self.start()
-        pids = [worker["pid"] for _, worker in sorted(paused_runs.workers_of(job.try_status()).items())]
+        pids = [worker["pid"] for _, worker in sorted(paused_runs.workers_of(job.status()).items())]
         for pid in pids:
-            at = job.try_status()["step"]
+            at = job.status()["step"]
             pauses.set(pid, SLOW)
             job.wait_for(lambda status, at=at: status["step"] >= at + STEPS_WITHOUT, "steps go on beside a slow worker")
             job.send_signal(pid, signal.SIGSTOP)
