@@ -9,7 +9,7 @@ import subprocess
 import paused_runs
 import small_data
 from bench_case import bench_case, main
-from dlrun_job import running_job
+from dlrun_job import running_job, wait_until
 
 BAD_INPUT, FAILED = 2, 1
 NOBODY = 65534
@@ -232,7 +232,7 @@ class taken_away(bench_case):
 
     def test_while_the_run_goes_on_it_ends_the_run(self):
         job, _, _ = self.running(epochs=1000)
-        shutil.rmtree(job.run_dir, ignore_errors=True)
+        wait_until(lambda: shutil.rmtree(job.run_dir, ignore_errors=True) or not job.run_dir.exists(), "it is gone with what was just made in it")
         self.expect_failed(job)
         job.expect_nothing_left()
 
@@ -266,7 +266,8 @@ class taken_away(bench_case):
 
     def test_the_folder_of_snapshots_alone_is_made_again(self):
         job, spec, pauses = self.running(epochs=4)
-        shutil.rmtree(job.run_dir / "ps_shard-0/snapshots")
+        with job.held_from_step(1):  # so that nothing is made there meanwhile
+            shutil.rmtree(job.run_dir / "ps_shard-0/snapshots")
         self.expect_same_bits(job, spec, pauses)
 
 
