@@ -25,7 +25,7 @@ class archived(on_several_hosts):
         self.archives = self.bench.folder / "archives"
 
     def archived_job(self, log="every_step", **archive):
-        spec = self.small_job(EPOCHS, orphan_grace_s=2)
+        spec = self.unhurried(self.small_job(EPOCHS, orphan_grace_s=2))
         spec["durability"] = {"log": log, "max_recovery": "50ms"} | archive
         spec["data"]["validation"] = small_data.write_images(self.bench.folder, "foreign", 301, seed=2)
         spec["train"].update({"evaluate_every": "20 steps", "keep_best": {}})
@@ -90,7 +90,6 @@ class goes_on(archived):
         for log in ("every_step", "snapshots"):
             with self.subTest(log=log):
                 shutil.rmtree(self.archives, ignore_errors=True)
-                self.pauses.set_all(0.02)
                 job, spec = self.begin(log=log)
                 known = self.wait_for_archives(job, 2)["archive"]
                 reached = job.wait_for_step(known["step"] + 1)["step"]
