@@ -117,6 +117,7 @@ class detaches(attach_case):
             with self.assertRaises(subprocess.TimeoutExpired):
                 one.process.wait(1)
             self.assertEqual(one.interrupt(), INTERRUPTED)
+            one.wait_until_it_handles(signal.SIGINT)
             job.root.send_signal(signal.SIGINT)
             self.assertEqual(job.wait_end(), INTERRUPTED, job.output())
 

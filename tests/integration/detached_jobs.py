@@ -3,6 +3,7 @@
 import ctypes
 import json
 import os
+import pathlib
 import re
 import signal
 import subprocess
@@ -102,6 +103,15 @@ class attachment:
             return False
 
         wait_until(shown, f"'{text}' is shown")
+
+    def wait_until_it_handles(self, which):
+        """That signal: before, it would be ended by it."""
+        def handles():
+            status = pathlib.Path(f"/proc/{self.process.pid}/status").read_text()
+            [caught] = [line.split()[1] for line in status.splitlines() if line.startswith("SigCgt:")]
+            return int(caught, 16) >> (which - 1) & 1
+
+        wait_until(handles, f"attach handles {which}")
 
     def interrupt(self, which=signal.SIGINT):
         """@returns its exit code."""
