@@ -50,5 +50,5 @@ def pause_worker(bench, spec, steps, reference):
         job.send_signal(pid, signal.SIGCONT)
         report = job.expect_complete()
         expect(report["parameters_sha256"] == reference["parameters_sha256"], "other parameters than without a pause")
-        expect(all(event["role"] == "worker" for event in job.events()), f"others died as well: {job.events()}")
+        expect(all(event["role"] == "worker" for event in job.troubles()), f"others died as well: {job.troubles()}")
         return waited, report
