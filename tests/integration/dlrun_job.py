@@ -112,6 +112,7 @@ class running_job:
         self.output_file = output_file or self.run_dir.with_name(self.run_dir.name + ".out")
         self.seen = {}  # pid -> start time, of every process that `status` named
         self.stopped = set()
+        self.folders_elsewhere = []  # of the run, on other hosts
         self.start_root(arguments)
 
     def start_root(self, arguments):
@@ -133,6 +134,9 @@ class running_job:
         shutil.rmtree(self.run_dir)
         if self.folder_before.exists():
             copy_folder(self.folder_before, self.run_dir)
+        else:
+            for folder in self.folders_elsewhere:
+                shutil.rmtree(folder, ignore_errors=True)
         self.is_touched = False
         self.begin()
 

@@ -36,11 +36,12 @@ class ends_on_several_hosts(on_several_hosts):
                 self.stop_at_the_end(job, meanwhile)
                 break
             except job_over as over:
-                if begun == BEGUN_AT_MOST:
-                    raise completed_early(str(over)) from over
                 self.hosts.heal(self.hosts.names[0])
                 self.go_on(job)
-                job.wait_end()
+                if job.wait_end() != COMPLETED:
+                    raise
+                if begun == BEGUN_AT_MOST:
+                    raise completed_early(str(over)) from over
                 self.pauses.write()
                 job.begin_again()
         yield self.places["ps_shard", 1]

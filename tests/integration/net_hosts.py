@@ -117,7 +117,9 @@ class net_hosts:
         run_dir = bench.new_run_dir()
         file = small_data.write_spec(run_dir.with_suffix(".yaml"), spec)
         arguments = ["train", str(file), "--run-dir", str(run_dir), "--hosts", str(listed), *option("--set", overrides)]
-        return kind(bench.program, run_dir, arguments, run_dir.with_suffix(".out"), self.within())
+        job = kind(bench.program, run_dir, arguments, run_dir.with_suffix(".out"), self.within())
+        job.folders_elsewhere = self.run_folders(run_dir)[1:]
+        return job
 
     def listener(self, name, port):
         """A socket of this process that listens on that host."""
