@@ -7,7 +7,7 @@ import subprocess
 import small_data
 from bench_case import bench_case, main
 from detached_jobs import attachment, detached_job, wait_for_absent_host, write_absent_hosts
-from dlrun_job import PATIENCE_S, all_run, running_job, wait_until
+from dlrun_job import PATIENCE_S, all_run, running_job, until_held, wait_until
 
 ENDLESS = 100000
 EPOCHS = 12
@@ -32,22 +32,23 @@ class attach_case(bench_case):
 class shows(attach_case):
     def test_what_happens_from_now_on_to_all_whoever_started_the_job(self):
         for kind in KINDS:
-            with self.subTest(kind.__name__), self.bench.start(self.durable_spec(EPOCHS), kind=kind) as job:
-                self.expect_shown(job)
+            with self.subTest(kind.__name__):
+                until_held(lambda kind=kind: self.expect_shown(kind))
 
-    def expect_shown(self, job):
-        with job.held_from_step(STEP, all_run) as status:
-            job.kill("worker", 0)
-            job.wait_for_exits(1)
-            people, program = self.attach(job), self.attach(job, "--json")
-            people.wait_for("  step ")
-            program.wait_for('"progress"')
-            job.kill("worker", 1)
-            people.wait_for("role-exited: worker 1")
-            program.wait_for("role-exited")
-        report = job.expect_complete()
-        for one in (people, program):
-            self.expect_ended(one, 0)
+    def expect_shown(self, kind):
+        with self.bench.start(self.durable_spec(EPOCHS), kind=kind) as job:
+            with job.held_from_step(STEP, all_run, alive=True) as status:
+                job.kill("worker", 0)
+                job.wait_for_exits(1)
+                people, program = self.attach(job), self.attach(job, "--json")
+                people.wait_for("  step ")
+                program.wait_for('"progress"')
+                job.kill("worker", 1)
+                people.wait_for("role-exited: worker 1")
+                program.wait_for("role-exited")
+            report = job.expect_complete()
+            for one in (people, program):
+                self.expect_ended(one, 0)
         self.assertNotIn("role-exited: worker 0", people.output(), "that was before")
         self.assertIn("Ctrl-C detaches", people.complaints())
         self.assertIn(f"parameters_sha256 {report['parameters_sha256']}\n", people.output())
@@ -116,8 +117,8 @@ class detaches(attach_case):
             one = self.attach(job)
             with self.assertRaises(subprocess.TimeoutExpired):
                 one.process.wait(1)
-            self.assertEqual(one.interrupt(), INTERRUPTED)
             one.wait_until_it_handles(signal.SIGINT)
+            self.assertEqual(one.interrupt(), INTERRUPTED)
             job.root.send_signal(signal.SIGINT)
             self.assertEqual(job.wait_end(), INTERRUPTED, job.output())
 

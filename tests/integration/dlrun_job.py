@@ -129,7 +129,7 @@ class running_job:
                                          stderr=subprocess.STDOUT, start_new_session=True)
 
     def begin_again(self):
-        """The same command, from the run folder as it was."""
+        """The same command, from the run folder as it was; where there was none, no host has one of that run."""
         self.kill_everything()
         shutil.rmtree(self.run_dir)
         if self.folder_before.exists():
@@ -205,14 +205,14 @@ class running_job:
                 self.seen.setdefault(role["pid"], found["start"])
         return status
 
-    def ask(self, verb, *options):
-        """`dlrun VERB` on the run folder. @returns exit code, output, complaints"""
-        answer = subprocess.run([*self.within, self.program, verb, str(self.run_dir), *options], capture_output=True, text=True,
-                                timeout=PATIENCE_S)
     def status(self):
         """The same, waited for: on a busy machine one look may find no answer."""
         return self.wait_for(lambda _: True, "its root answers")
 
+    def ask(self, verb, *options):
+        """`dlrun VERB` on the run folder. @returns exit code, output, complaints"""
+        answer = subprocess.run([*self.within, self.program, verb, str(self.run_dir), *options], capture_output=True, text=True,
+                                timeout=PATIENCE_S)
         return answer.returncode, answer.stdout, answer.stderr
 
     def wait_for(self, condition, what, patience_s=PATIENCE_S, poll_s=POLL_S):
@@ -237,8 +237,9 @@ class running_job:
         return self.wait_for(all_run, "all roles run")
 
     @contextlib.contextmanager
-    def held_from_step(self, step, condition=lambda status: True, patience_s=PATIENCE_S):
-        """At `step` or a little later, when `condition(status)` holds too, the job is held: within, no step is committed.
+    def held_from_step(self, step, condition=lambda status: True, patience_s=PATIENCE_S, alive=False):
+        """At `step` or a little later, when `condition(status)` holds too, the job is held: within, no step is committed. What takes
+        longer than 10 s ends that process: `alive` tells so as completed_early.
 
         Its first PS shard is stopped (SIGSTOP) whenever the status is looked at, so that the job goes on only while nobody
         looks: however long a look takes, a short job is not over meanwhile. Where the processor is withheld from us in
@@ -260,6 +261,8 @@ class running_job:
                 yield status
         finally:
             hold.let_go()
+            if alive and self.root.poll() is None and hold.was_killed():
+                raise completed_early(f"it was held for too long\n{self.output()}")
 
     @contextlib.contextmanager
     def over_is_too_early(self):

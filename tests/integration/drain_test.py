@@ -8,7 +8,7 @@ import coordinator_losses as losses
 import log_watch
 from bench_case import main
 from copies_case import STEP, copies, newest
-from dlrun_job import all_run, status_of, wait_until
+from dlrun_job import all_run, status_of, until_held, wait_until
 from etcd_members import no_etcd
 from hosts_case import on_several_hosts, without_copies
 from net_hosts import state_of
@@ -287,16 +287,21 @@ class the_wait(drains):
         self.expect_undisturbed(job, spec)
 
     def test_says_so_when_it_is_undone_meanwhile(self):
+        until_held(self.expect_undoing_told)
+
+    def expect_undoing_told(self):
+        self.hosts.forget_runs()
         job, spec = self.begin()
         words = [*job.within, job.program, "drain", str(job.run_dir), self.name, "--wait"]
-        with job.held_from_step(STEP):  # no worker leaves: what it keeps is not committed
-            waiting = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-            wait_until(lambda: job.events("host-draining"), "it is being drained")
-            self.assertEqual(self.drain(job, "--undo")[0], 0)
-            _, complaint = waiting.communicate()
-        self.assertEqual(waiting.returncode, 1)
-        self.assertIn("is in use again", complaint)
-        self.expect_undisturbed(job, spec)
+        with job:
+            with job.held_from_step(STEP, alive=True):  # no worker leaves: what it keeps is not committed
+                waiting = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+                wait_until(lambda: job.events("host-draining"), "it is being drained")
+                self.assertEqual(self.drain(job, "--undo")[0], 0)
+                _, complaint = waiting.communicate()
+            self.assertEqual(waiting.returncode, 1)
+            self.assertIn("is in use again", complaint)
+            self.expect_undisturbed(job, spec)
 
 
 class a_root_that_comes_back(drains):

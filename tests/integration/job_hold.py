@@ -15,7 +15,7 @@ class job_hold:
 
     def __init__(self, job, step, condition):
         self.job, self.step, self.condition = job, step, condition
-        self.holder = None  # the process that is stopped
+        self.holder, self.begun_us = None, time.monotonic_ns() // 1000  # the process that is stopped, and since when
         self.slices = []  # how long the job ran each time
         self.rate, self.last_step = 0, 0  # steps a second, and the step that the last look told
 
@@ -59,6 +59,11 @@ class job_hold:
         self.holder = self.job.holder_in(status)
         if self.holder:
             self.job.send_signal(self.holder, signal.SIGSTOP)
+
+    def was_killed(self):
+        """Its process, as a role that hangs."""
+        return any(event["role"] == "ps_shard" and event["index"] == 0 and event["monotonic_us"] >= self.begun_us
+                   for event in self.job.events("role-hung"))
 
     def let_go(self):
         if self.holder:

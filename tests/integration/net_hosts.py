@@ -88,6 +88,11 @@ class net_hosts:
         """Of the job with that run folder, on each host."""
         return [run_dir, *(self.folder_of(name) / "run" for name in self.names[1:])]
 
+    def forget_runs(self):
+        """For another one, where none runs."""
+        for folder in self.run_folders(None)[1:]:
+            shutil.rmtree(folder, ignore_errors=True)
+
     def within(self, name=NAMES[0]):
         """The words that run a command there."""
         words = ["ip", "netns", "exec", self.namespace(name)]  # in a mount namespace of its own

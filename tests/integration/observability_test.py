@@ -14,7 +14,7 @@ import event_files
 import small_data
 from bench_case import main
 from changed_runs import BAD_USAGE, LR, changed_runs, gone_back, set_options
-from dlrun_job import all_run, expect, free_port, job_over, wait_until
+from dlrun_job import all_run, expect, free_port, job_over, until_held, wait_until
 
 EPOCHS = 12
 LONG = 36  # epochs: the job is held now and then until a worker has come back
@@ -89,9 +89,12 @@ class metrics(shown_run):
         return wait_until(look, what)
 
     def test_a_run_that_loses_a_worker_says_so_to_prometheus(self):
+        until_held(self.expect_loss_told)
+
+    def expect_loss_told(self):
         port = free_port()
         with self.bench.start(self.shown_spec(LONG, prometheus_port=port)) as job:
-            with job.held_from_step(1, lambda status: all_run(status) and job.events("evaluated")) as status:
+            with job.held_from_step(1, lambda status: all_run(status) and job.events("evaluated"), alive=True) as status:
                 self.assertEqual(listening_addresses(port), ["0100007F"], "on 127.0.0.1 and nowhere else")
                 found = self.wait_for(job, port, lambda one: one.get("dlrun_validation_step")
                                       and one["dlrun_step"][""] >= status["step"], "an evaluation and the step are shown")
@@ -104,7 +107,7 @@ class metrics(shown_run):
                 self.assertIn('metric="accuracy"', found["dlrun_validation_metric"])
                 self.assertEqual(found["dlrun_recoveries_total"]['role="worker"'], 0)
                 job.kill("worker", 0)
-            with job.held_from_step(status["step"], lambda _: job.events("worker-resumed")):
+            with job.held_from_step(status["step"], lambda _: job.events("worker-resumed"), alive=True):
                 found = self.wait_for(job, port, lambda one: one["dlrun_recoveries_total"]['role="worker"'], "a recovery")
                 self.assertEqual(found["dlrun_role_restarts_total"]['role="worker",index="0"'], 1)
                 self.assertEqual(found["dlrun_events_total"]['event="role-exited"'], 1)

@@ -9,7 +9,7 @@ import time
 import cut_connections
 import small_data
 from bench_case import main
-from dlrun_job import all_run, has_workers, pid_of, wait_until
+from dlrun_job import all_run, has_workers, pid_of, until_held, wait_until
 from hosts_case import PS_SHARDS, WORKERS, explained, on_several_hosts, without_copies
 from net_hosts import state_of
 
@@ -228,9 +228,13 @@ class renews_certificates(on_several_hosts):
         self.assertEqual(job.events("host-lost"), [])
 
     def test_also_over_a_connection_that_had_to_be_made_anew(self):
+        until_held(self.expect_renewed_over_new_connections)
+
+    def expect_renewed_over_new_connections(self):
+        self.hosts.forget_runs()
         spec = self.unhurried(self.small_job())
         with self.start(spec) as job:
-            with job.held_from_step(STEP, all_run) as status:
+            with job.held_from_step(STEP, all_run, alive=True) as status:
                 ports = cut_connections.ports_of(job.root.pid)
                 roles = [pid for name in self.hosts.names[1:] for pid in self.roles_on(name)]
                 self.assertLessEqual(set(self.workers_elsewhere(status)), set(roles))
