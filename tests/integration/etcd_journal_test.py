@@ -118,8 +118,8 @@ class one_member(with_etcd):
 
     def test_an_etcd_that_is_away_for_a_while_stops_no_step(self):
         with self.bench.start(self.small_job()) as job:
-            status = job.wait_for_step(20)
-            self.etcd.send_signal(0, signal.SIGSTOP)
+            with job.held_from_step(20) as status:
+                self.etcd.send_signal(0, signal.SIGSTOP)
             job.wait_for(lambda now: now["step"] >= status["step"] + 100, "steps go on without it")
             self.etcd.send_signal(0, signal.SIGCONT)
             report = self.expect_same_bits(job)
