@@ -18,6 +18,7 @@ import coordinator_losses
 import net_hosts
 import small_data
 from dlrun_job import all_run, expect, job_over, now_us, pid_of, wait_until
+from hosts_case import GONE_WITHIN_S
 
 HOSTS = 4
 EPOCHS = {"mlp_dropout": 16, "cnn_batch_norm": 8}  # a second or a few: a job is held while losses of hosts are noticed
@@ -31,7 +32,6 @@ SCALED_MAX = 6
 OWN_FOLDERS = ("/tmp", "/dev/shm")  # of each host
 FILES = "/var/tmp"  # where the files of jobs may lie: in none of those
 ORPHAN_GRACE_S = 10
-GONE_WITHIN_S = 30  # an agent that is cut off ends after 10 s, and what it runs up to 3 s later
 GIVEN_UP_WITHIN_S = 30  # on however busy a machine
 ROLES, LOSSES = ("worker", "ps_shard", "coordinator", "keeper"), ("lost", "cut", "deaf", "mute")
 WISHES = ("scaled", "drained")  # of an operator

@@ -12,6 +12,7 @@ EPOCHS = 4  # of 63 steps
 SLOT_S = 0.02  # a job that something happens to takes its time: with all workers it lasts five seconds and can be held
 UNHURRIED_SLOT_S = 0.3  # one that cannot be held for so long: a minute, with one worker five
 WORKERS, PS_SHARDS = 4, 2
+GONE_WITHIN_S = 30  # an agent that is cut off ends after 10 s, and what it runs up to 3 s later
 ORPHAN_GRACE_S = 10  # tests that lose a root for good wait so long for the ends of what it ran
 
 
@@ -69,7 +70,7 @@ class on_several_hosts(bench_case):
 
     def expect_nobody_left(self):
         for name in self.hosts.names:
-            wait_until(lambda one=name: not self.hosts.processes(one), f"nothing runs on {name}", patience_s=15)
+            wait_until(lambda one=name: not self.hosts.processes(one), f"nothing runs on {name}", GONE_WITHIN_S)
 
     def workers_elsewhere(self, status):
         """Processes of workers on hosts that are not the root's."""

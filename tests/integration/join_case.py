@@ -5,7 +5,7 @@ import json
 import subprocess
 
 from dlrun_job import PATIENCE_S, has_workers, status_of, wait_until
-from hosts_case import on_several_hosts
+from hosts_case import GONE_WITHIN_S, on_several_hosts
 from net_hosts import state_of
 
 PORT = 7700
@@ -104,5 +104,5 @@ class lets_hosts_join(on_several_hosts):
 
     def expect_left_nothing(self, name):
         """Nothing runs there, and no folder of a run is left."""
-        wait_until(lambda: not self.hosts.processes(name), f"nothing runs on {name}", patience_s=15)
+        wait_until(lambda: not self.hosts.processes(name), f"nothing runs on {name}", GONE_WITHIN_S)
         self.assertEqual(list(self.hosts.folder_of(name).rglob("*")), [])
