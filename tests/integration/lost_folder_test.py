@@ -33,7 +33,7 @@ class roots_in_an_etcd(lets_hosts_join):
 
     def begin(self):
         """A job, and agents of all other hosts that joined by the key."""
-        spec = self.small_job(orphan_grace_s=GRACE_S, journal=self.etcd.journal(prefix=PREFIX))
+        spec = self.unhurried(self.small_job(orphan_grace_s=GRACE_S, journal=self.etcd.journal(prefix=PREFIX)))
         job = self.hosts.start(self.bench, spec, self.list, kind=serviced_job)
         self.addCleanup(job.__exit__)
         for name in self.hosts.names[1:]:
