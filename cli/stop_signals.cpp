@@ -89,16 +89,17 @@ void stop_signals::watch() {
 /// What the handler has left. @returns false when nobody wants it any more
 bool stop_signals::take_in(steady_clock::time_point now) {
   const std::scoped_lock lock{mutex_};
+  if (come_.empty()) ends_at_.reset();
   char number = no_signal;
   while (::read(from_.get(), &number, 1) == 1) {
     if (number == no_signal) return false;
     come_.push_back(number);
     arrived_.notify_all();
     if (number == SIGHUP) continue;
-    if (first_ && now - *first_ >= same_wish) ends_at_ = now + taken_within;
+    // From the first that is not taken: a Ctrl-C that is held down puts nothing off.
+    if (!ends_at_ && first_ && now - *first_ >= same_wish) ends_at_ = now + taken_within;
     if (!first_) first_ = now;
   }
-  if (come_.empty()) ends_at_.reset();
   if (ends_at_ && now >= *ends_at_) end_at_once();
   return true;
 }

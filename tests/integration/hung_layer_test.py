@@ -13,7 +13,7 @@ from dlrun_job import all_run, wait_until
 INTERRUPTED = 130
 PAUSE_MS = 1_000_003  # no other poll() takes as long
 AGAIN_S = 0.6  # between two signals that are two wishes
-SENT_AGAIN_MAX, ENDS_WITHIN_S = 6, 10
+SENT_AGAIN_MAX = 100
 
 
 def is_hung(pid):
@@ -33,15 +33,15 @@ class second_signal(bench_case):
         self.job_spec["cluster"]["placement"] = "threads"
 
     def expect_ended_by_signals(self, process, output):
-        """Each of them would be enough, but that one a little later is the same wish: also one that comes later to a process that a
-        busy machine did not let take the first one up."""
+        """As by a Ctrl-C that is held down: the second one would be enough, but that one a little later is the same wish, also to a
+        process that a busy machine did not let take the first one up; and later ones put nothing off."""
         process.send_signal(signal.SIGINT)
         with self.assertRaises(subprocess.TimeoutExpired, msg=output()):
             process.wait(AGAIN_S)
         for _ in range(SENT_AGAIN_MAX):
             process.send_signal(signal.SIGINT)
             with contextlib.suppress(subprocess.TimeoutExpired):
-                process.wait(ENDS_WITHIN_S)
+                process.wait(AGAIN_S)
                 break
         self.assertEqual(process.wait(1), INTERRUPTED, output())
         self.assertIn("a second signal ended", output())
