@@ -303,13 +303,14 @@ void coordinator_state::carry_out(const coordinator_action& action) {
                    reports_.tell(one);
                  },
                  [this](const journal_fences& order) {
-                   journal_then(to_writes(order),
+                   auto writes = to_writes(order);
+                   if (const auto& older = order.older)
+                     writes.push_back(report_.tallies().add_journal_loss(older->role, older->start,
+                                                                         older->known, common::now()));
+                   journal_then(std::move(writes),
                                 [this, id = order.id] { return core_->on_fences_journaled(id); });
                  },
-                 [this](const journal_is_older& one) {
-                   report_.tallies().add_journal_loss(one.role, one.start, one.known, common::now());
-                   reports_.tell(one);
-                 },
+                 [this](const journal_is_older& one) { reports_.tell(one); },
                  [this](const restart_dispatcher&) { links_.end_dispatcher(); },
                  [this](const journal_workers& order) {
                    journal_then(to_writes(order),

@@ -32,20 +32,20 @@ struct answer_join {
 struct slot_suspected {
   protocol::suspect_slot what;
 };
-/// Write to the journal, synced, then call on_fences_journaled(id). Nothing starts with a fence
-/// before (R4).
-struct journal_fences {
-  std::uint64_t id = 0;
-  std::vector<journaled_role> roles;
-  /// R41: the course in the journal is older than the training too; to be written in the same
-  /// write.
-  bool course_is_older = false;
-};
 /// Tell the user: the journal is older than what runs (R41).
 struct journal_is_older {
   protocol::role_name role; ///< whose start it does not know
   dlrun::incarnation start;
   dlrun::incarnation known; ///< the highest that it has issued for that role
+};
+/// Write to the journal, synced, then call on_fences_journaled(id). Nothing starts with a fence
+/// before (R4).
+struct journal_fences {
+  std::uint64_t id = 0;
+  std::vector<journaled_role> roles;
+  /// R41: the journal is older than what runs. That its course is older too, and what the report
+  /// says of it, are to be written in the same write: nobody notices it again.
+  std::optional<journal_is_older> older{};
 };
 /// Start the dispatcher anew, so that it reads that its course is older.
 struct restart_dispatcher {};

@@ -201,7 +201,7 @@ std::vector<persistence::journal_write> to_writes(const journal_fences& order) {
     for (const auto& fence : role.earlier) store(fence, *message.add_earlier());
     writes.push_back({key_of(role.role), message.SerializeAsString()});
   }
-  if (order.course_is_older) writes.push_back({common::course_is_older_key, ""});
+  if (order.older) writes.push_back({common::course_is_older_key, ""});
   return writes;
 }
 

@@ -28,7 +28,7 @@ void fence_supply::journal(coordinator_actions& out) {
   auto roles = book_.begin_write();
   if (roles.empty()) return;
   writing_ = std::exchange(older_, std::nullopt);
-  out.emplace_back(journal_fences{++last_write_, std::move(roles), writing_.has_value()});
+  out.emplace_back(journal_fences{++last_write_, std::move(roles), writing_});
 }
 
 void fence_supply::on_journaled(std::uint64_t id, bool grants, coordinator_actions& out) {

@@ -194,11 +194,11 @@ void run_tallies::add_rewind(const protocol::timeline_started& what, protocol::t
   unwritten_rewinds_.insert(what.timeline.value);
 }
 
-void run_tallies::add_journal_loss(const protocol::role_name& role, incarnation start, incarnation known,
-                                   protocol::time_point now) {
+persistence::journal_write run_tallies::add_journal_loss(const protocol::role_name& role, incarnation start,
+                                                         incarnation known, protocol::time_point now) {
   journal_losses_[self_] = {std::string{protocol::to_string(role.kind)}, role.index, start.value, known.value,
                             earlier_.wall_seconds + protocol::to_seconds(now - started_)};
-  has_unwritten_journal_loss_ = true;
+  return {fmt::format("{}{:020}", older_prefix, self_.value), encode(journal_losses_[self_])};
 }
 
 void run_tallies::add_tallies(const std::vector<protocol::start_tally>& tallies) {
@@ -225,8 +225,6 @@ std::vector<persistence::journal_write> run_tallies::changes(const std::vector<r
   }
   for (const auto timeline : std::exchange(unwritten_rewinds_, {}))
     writes.push_back({fmt::format("{}{:012}", rewind_prefix, timeline), encode(rewinds_[timeline])});
-  if (std::exchange(has_unwritten_journal_loss_, false))
-    writes.push_back({fmt::format("{}{:020}", older_prefix, self_.value), encode(journal_losses_[self_])});
   if (writes.empty() && summed_ && now - *summed_ < sums_period) return writes;
   summed_ = now;
   records::JournalRun run;

@@ -54,13 +54,13 @@ public:
 
   void add_rewind(const protocol::timeline_started& what, protocol::time_point now);
   /// R41: the journal does not know that start of a role, and has issued up to `known` for it.
-  void add_journal_loss(const protocol::role_name& role, incarnation start, incarnation known,
-                        protocol::time_point now);
+  /// @returns what is to be written of it, in the write that says so
+  persistence::journal_write add_journal_loss(const protocol::role_name& role, incarnation start,
+                                              incarnation known, protocol::time_point now);
   /// What a start says of itself; the latest word of each start counts.
   void add_tallies(const std::vector<protocol::start_tally>& tallies);
 
-  /// What is to be written: losses and rewinds that changed, older journals, and the rest every
-  /// second.
+  /// What is to be written: losses and rewinds that changed, and the rest every second.
   std::vector<persistence::journal_write> changes(const std::vector<recovery_record>& recoveries,
                                                   protocol::time_point now);
   /// The same at the end: none of it waits for its second.
@@ -78,7 +78,6 @@ private:
   std::map<std::uint64_t, dlrun::rewind> rewinds_; ///< by timeline
   std::set<std::uint64_t> unwritten_rewinds_;
   std::map<incarnation, dlrun::journal_loss> journal_losses_; ///< by the coordinator that noticed it
-  bool has_unwritten_journal_loss_ = false;                   ///< this one's
   std::map<start, protocol::start_tally> tallies_;
   std::set<start> unwritten_tallies_;
   std::optional<protocol::time_point> summed_;

@@ -299,7 +299,7 @@ void coordinator_process::hear(const data_dispatcher::to_coordinator& what) {
 
 void coordinator_process::perform_one(const coordinator::journal_fences& order) {
   write(
-      [roles = order.roles, is_older = order.course_is_older](coordinator_journal& journal) {
+      [roles = order.roles, is_older = order.older.has_value()](coordinator_journal& journal) {
         for (const auto& one : roles) journal.roles[one.role] = one;
         journal.fences_are_lost = false;
         if (is_older) journal.course_is_lost = true;

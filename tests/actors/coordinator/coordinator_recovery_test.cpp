@@ -293,7 +293,7 @@ protected:
     EXPECT_THAT(only<journal_is_older>(actions), SizeIs(1));
     const auto orders = only<journal_fences>(actions);
     ASSERT_THAT(orders, SizeIs(1));
-    EXPECT_TRUE(orders[0].course_is_older) << "in the same write";
+    EXPECT_TRUE(orders[0].older) << "in the same write";
     EXPECT_THAT(orders[0].roles, SizeIs(3));
     EXPECT_THAT(only<restart_dispatcher>(actions), SizeIs(1));
     for (const auto& [role, fences] : granted)

@@ -199,16 +199,16 @@ TEST(run_tallies, rewinds_are_written_at_once_and_come_back_in_their_order) {
   EXPECT_EQ(rewinds[1].at_seconds, 15) << "since the start of the run";
 }
 
-TEST(run_tallies, an_older_journal_is_written_at_once_and_comes_back) {
+TEST(run_tallies, an_older_journal_is_written_with_what_says_so_and_comes_back) {
   run_tallies first{{}, first_root, {2}};
   auto entries = written(first.changes({}, first_root + seconds(10)));
-  first.add_journal_loss({role_kind::worker, 1}, {7}, {4}, first_root + seconds(10));
+  const auto loss = first.add_journal_loss({role_kind::worker, 1}, {7}, {4}, first_root + seconds(10));
   EXPECT_THAT(first.journal_losses(), SizeIs(1));
-  entries = written(first.changes({}, first_root + seconds(10)), entries);
+  entries = written({loss}, entries);
   EXPECT_THAT(first.changes({}, first_root + seconds(10)), IsEmpty());
   run_tallies second{entries, second_root, {3}};
-  second.add_journal_loss({role_kind::ps_shard, 0}, {20}, {3}, second_root + seconds(5));
-  entries = written(second.changes({}, second_root + seconds(5)), entries);
+  entries = written({second.add_journal_loss({role_kind::ps_shard, 0}, {20}, {3}, second_root + seconds(5))},
+                    entries);
   const auto losses = run_tallies{entries, second_root + seconds(900), {4}}.journal_losses();
   ASSERT_THAT(losses, SizeIs(2));
   EXPECT_EQ(losses[0].role, "worker");
