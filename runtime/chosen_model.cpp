@@ -15,7 +15,7 @@ namespace {
 /// @returns bad_usage when the folder has not the whole model, or a process has a store; other
 /// errors as missing_stores()
 result<void> check_whole(const std::filesystem::path& folder, const trained_with& trained) {
-  if (!trained.record) return {};
+  if (!trained.record || trained.record->hosts().empty()) return {};
   const auto last = last_stores_of(folder, *trained.record);
   if (!last) return tl::unexpected(last.error());
   const auto missing = missing_stores(folder, *trained.record, *last);

@@ -44,7 +44,7 @@ dlrun::report final_report(const common::job_context& job, const protocol::job_e
   if (!written) { // it may be whole, and say more: it stays
     log.error("{}", written.error().message);
     report.status = run_status::failed;
-    report.reason = fmt::format("the report of the run cannot be read: {}", written.error().message);
+    report.reason += fmt::format("; the report that is there cannot be read: {}", written.error().message);
   } else if (const auto saved = dlrun::write_report(path, report); !saved) {
     log.error("{}", saved.error().message);
     report.reason += fmt::format("; there is no report: {}", saved.error().message);

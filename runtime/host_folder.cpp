@@ -162,7 +162,9 @@ result<void> host_folder::claim(const bootstrap::HostBundle& bundle) {
       return cannot_use(bundle, "write to", std::generic_category().message(code));
     return {};
   }
-  if (content_of(mark) == own) return {};
+  const auto content = content_of(mark);
+  if (!content) return cannot_use(bundle, "look into", content.error().message);
+  if (*content == own) return {};
   if (const auto known = job::read_host_mark(path_); known && known->run == bundle.record().run()) return {};
   const bool is_used = is_locked(path_ / agent_lock);
   return fail(error_code::bad_usage,

@@ -128,8 +128,8 @@ agent::hosted_roles_config config_of(const hosts_plan& plan, const common::job_c
   config.joining.root = config.root;
   if (!plan.hosts.has_join()) return config;
   config.joining.hosts_min = static_cast<std::size_t>(plan.hosts.join().hosts_min());
-  const bool places_roles = !config.gathers && !config.takes_over;
-  if (places_roles)
+  const bool begins_anew = !config.gathers && !config.takes_over; // else roles have their places
+  if (begins_anew)
     config.joining.hosts_min_staying = static_cast<std::size_t>(plan.hosts.join().hosts_min_staying());
   config.joining.hosts_max = static_cast<std::size_t>(plan.hosts.join().hosts_max());
   return config;

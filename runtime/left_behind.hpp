@@ -4,15 +4,25 @@
 #include "proto/run_record.pb.h"
 
 #include <dlrun/error.hpp>
+#include <dlrun/ids.hpp>
 #include <filesystem>
 #include <string>
+#include <vector>
 
 namespace dlrun::runtime {
 
-/// For a run that goes on on this host alone, whose folder this process holds. A PS shard whose
-/// store is on another host goes on from the older one that was set aside here, if there is one.
-/// @returns for people, what that means for the run, "" where nothing is left behind; system when a
-/// store that was set aside cannot be had back.
-result<std::string> leave_behind(const std::filesystem::path& run_dir, const records::RunRecord& record);
+struct left_behind {
+  /// PS shards of which this host has a store that was set aside, and no newer one.
+  std::vector<ps_shard_id> have_older{};
+  /// For people: what that means for the run, and the way out; "" where nothing is left behind.
+  std::string text{};
+};
+
+/// Of a run that is not complete and goes on on this host alone, whose folder this process holds.
+/// Changes nothing. @returns errors of the first store that cannot be read
+result<left_behind> what_is_left_behind(const std::filesystem::path& run_dir,
+                                        const records::RunRecord& record);
+/// The stores that were set aside are in their places again. @returns system
+result<void> take_stores_back(const std::filesystem::path& run_dir, const std::vector<ps_shard_id>& shards);
 
 } // namespace dlrun::runtime

@@ -322,7 +322,10 @@ ended_run conclude(const launcher_choice& chosen, const protocol::agent_actor& a
   ended_run made{{}, {}, ended.outcome == protocol::job_outcome::interrupted, std::move(lost)};
   const bool is_lost = !made.lost.empty();
   if (!is_lost) made.report = read_report();
-  if (options.hosts && !is_lost) made.lacking = why_not_whole(options.run_dir).value_or("");
+  const bool is_told = made.report.status == run_status::completed;
+  if (options.hosts && !is_lost && (is_told || !made.was_stopped))
+    made.lacking = why_not_whole(options.run_dir).value_or("");
+  if (!made.lacking.empty() && !is_told) made.lacking = made.report.reason; // it may be complete, or not
   const bool is_undelivered = options.hosts && !is_lost && ended.outcome == protocol::job_outcome::failed &&
                               made.report.status == run_status::completed;
   if (made.lacking.empty() && is_undelivered) made.lacking = ended.reason;

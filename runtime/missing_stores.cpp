@@ -52,6 +52,8 @@ agent::last_stores needed_of(const records::RunRecord& record, const dlrun::repo
 
 } // namespace
 
+agent::last_stores any_stores_of(const records::RunRecord& record) { return needed_of(record, nullptr, {}); }
+
 result<agent::last_stores> last_stores_of(const std::filesystem::path& run_dir,
                                           const records::RunRecord& record,
                                           const coordinator::store_book::stores& known) {

@@ -20,8 +20,11 @@ result<agent::last_stores> last_stores_of(const std::filesystem::path& run_dir,
                                           const records::RunRecord& record,
                                           const coordinator::store_book::stores& known = {});
 
+/// The same of a run that is not complete.
+agent::last_stores any_stores_of(const records::RunRecord& record);
+
 /// The PS shards whose store is not in the run folder, or holds less than `last`. Empty for a run
-/// that was always on one host. Waits a second for a store that another process looks at. @returns
+/// that was always on one host. Waits 5 s for a store that another process looks at. @returns
 /// errors of the first store that cannot be read: nobody can tell then.
 result<std::vector<ps_shard_id>> missing_stores(const std::filesystem::path& run_dir,
                                                 const records::RunRecord& record, agent::last_stores last);

@@ -437,9 +437,15 @@ result<void> prepare(const wish& asked_for, root_wait& waiting, resumption& made
   wanted.report = std::move(*report);
   if (auto prepared = prepare_resumed(*trained, wanted, made); !prepared) return prepared;
   if (wanted.hosts || !trained->record) return {};
-  auto left = leave_behind(made.folder.path(), *trained->record);
+  auto left = what_is_left_behind(made.folder.path(), *trained->record);
   if (!left) return tl::unexpected(left.error());
-  made.left_behind = std::move(*left);
+  made.left_behind = std::move(left->text);
+  if (made.change)
+    made.change->of_files = [change = made.change->of_files, folder = made.folder.path(),
+                             shards = left->have_older]() -> result<void> {
+      if (auto taken = take_stores_back(folder, shards); !taken) return taken;
+      return change();
+    };
   return {};
 }
 

@@ -123,8 +123,8 @@ void root_secrets::forget(const std::filesystem::path& run_dir) {
 }
 
 bool root_secrets::are_left(const std::filesystem::path& run_dir) {
-  std::error_code ignored;
-  return std::filesystem::exists(run_dir / run_layout::secrets, ignored);
+  std::error_code why;
+  return std::filesystem::exists(run_dir / run_layout::secrets, why) || why;
 }
 
 result<void> root_secrets::job_changes(const std::filesystem::path& run_dir) {

@@ -71,7 +71,7 @@ tl::unexpected<error> in_use(const std::filesystem::path& folder, int lock) {
                             "journal have one root; 'dlrun stop {3}' on {1} ends it",
                             folder.string(), last.host, last.pid, base::shell_word(folder.string())));
   if (!lives(last.pid)) // it is just ending, or writes its pid
-    return fail(error_code::bad_usage,
+    return fail(error_code::in_use,
                 fmt::format("the run folder '{}' is in use by another process: try again", folder.string()));
   return fail(error_code::bad_usage,
               fmt::format("the run folder '{0}' is in use by process {1}: 'dlrun status {2}' shows the run, "

@@ -47,8 +47,9 @@ public:
   /// bad_usage when there is something in it already, or it cannot be made.
   static result<run_folder> create(const std::string& wanted, const spec::JobSpec& spec,
                                    torn_beginning torn = torn_beginning::refused);
-  /// Opens the folder of an earlier run. @returns bad_usage when it is no run folder, or a process
-  /// is using it.
+  /// Opens the folder of an earlier run. Waits 5 s for those who read it. @returns bad_usage when
+  /// it is no run folder, or another root has it; in_use when somebody reads it, or is just ending;
+  /// system, disk_full.
   static result<run_folder> open(const std::string& folder);
   /// The same; where nothing can be written, as on a read-only volume, as open_to_read(). Then
   /// check_writable() says so.

@@ -109,10 +109,15 @@ result<void> set_store_aside(const fs::path& store) {
   return {};
 }
 
+result<bool> has_store_aside(const fs::path& store) {
+  const auto is_there = look_for(store);
+  if (!is_there || *is_there) return is_there.map([](bool) { return false; });
+  return look_for(old(store));
+}
+
 result<bool> take_store_back(const fs::path& store) {
-  const auto is_there = look_for(store), has_older = look_for(old(store));
-  if (!is_there || !has_older) return tl::unexpected((is_there ? has_older : is_there).error());
-  if (*is_there || !*has_older) return false;
+  const auto is_aside = has_store_aside(store);
+  if (!is_aside || !*is_aside) return is_aside;
   if (auto moved = move(old(store), store); !moved) return tl::unexpected(moved.error());
   return true;
 }

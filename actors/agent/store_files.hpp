@@ -21,6 +21,8 @@ result<std::string> read_store_part(const std::filesystem::path& store,
 /// The PS shard runs on another host from here on: the store here, if there is one, becomes
 /// STORE.old, since its place is that of the newest. @returns system.
 result<void> set_store_aside(const std::filesystem::path& store);
+/// Was one set aside, and is there no newer one? @returns system.
+result<bool> has_store_aside(const std::filesystem::path& store);
 /// The PS shard runs here from here on: what was set aside is better than nothing. @returns whether
 /// something was, and there is no newer one; system.
 result<bool> take_store_back(const std::filesystem::path& store);

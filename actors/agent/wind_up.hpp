@@ -80,7 +80,7 @@ private:
   bool is_gathered_ = false;
   bool is_over_ = false;
   std::string told_;    ///< for whom it waits
-  std::jthread work_{}; ///< what may block: asked to stop, and joined, when this ends
+  std::jthread work_{}; ///< what may block: a delivery is asked to stop; joined when this ends
 };
 
 } // namespace dlrun::agent

@@ -116,15 +116,20 @@ TEST_F(missing_stores_test, are_none_of_a_run_that_was_always_on_one_host) {
 
 TEST_F(missing_stores_test, are_replaced_by_older_ones_where_the_run_goes_on_without_other_hosts) {
   const auto store = small.run_dir() / "ps_shard-0";
-  EXPECT_EQ(leave_behind(small.run_dir(), record).value(), "");
+  std::ofstream{small.run_dir() / "report.json"} << "{"; // of a run that is not complete nobody needs it
+  EXPECT_EQ(what_is_left_behind(small.run_dir(), record).value().text, "");
   std::filesystem::rename(store, store.string() + ".old");
-  const auto told = leave_behind(small.run_dir(), record).value();
-  EXPECT_THAT(told,
-              HasSubstr("beta (10.0.0.2, folder '/data/run'), and goes on without them: PS shard 0 goes "
-                        "on from an older store"));
-  EXPECT_THAT(missing(), IsEmpty());
+  const auto left = what_is_left_behind(small.run_dir(), record).value();
+  EXPECT_THAT(left.text,
+              HasSubstr("beta (10.0.0.2, folder '/data/run'), and goes on without them: PS shard 0 "
+                        "goes on from an older store"));
+  EXPECT_FALSE(std::filesystem::exists(store)) << "nothing is changed yet";
+  ASSERT_TRUE(take_stores_back(small.run_dir(), left.have_older));
+  EXPECT_EQ(what_is_left_behind(small.run_dir(), record).value().text, "");
   lose_store();
-  EXPECT_THAT(leave_behind(small.run_dir(), record).value(), HasSubstr("PS shard 0 has no store in '"));
+  const auto lost = what_is_left_behind(small.run_dir(), record).value();
+  EXPECT_THAT(lost.text, HasSubstr("PS shard 0 has no store in '"));
+  EXPECT_THAT(lost.have_older, IsEmpty());
 }
 
 TEST_F(missing_stores_test, are_not_told_where_a_store_cannot_be_read_and_the_model_is_not_told_as_whole) {
