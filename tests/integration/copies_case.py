@@ -30,9 +30,10 @@ class copies(on_several_hosts):
     def wait_until_whole(self, job, hosts):
         """@param hosts where the copy of each PS shard is to be whole"""
         def are_whole(status):
-            keepers = self.roles(status, "keeper")
-            return all(keepers[shard]["state"] == "whole" and keepers[shard].get("store", {}).get("host") == host
-                       for shard, host in enumerate(hosts))
+            keepers = self.roles(status, "keeper")  # none while the job waits for its hosts
+            of_shards = [keepers.get(shard, {}) for shard in range(len(hosts))]
+            return ([one.get("state") for one in of_shards] == ["whole"] * len(hosts) and
+                    [one.get("store", {}).get("host") for one in of_shards] == hosts)
 
         return job.wait_for(are_whole, f"the copies on {hosts} are whole")
 
