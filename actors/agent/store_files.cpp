@@ -116,7 +116,7 @@ result<bool> has_store_aside(const fs::path& store) {
 }
 
 result<bool> take_store_back(const fs::path& store) {
-  const auto is_aside = has_store_aside(store);
+  auto is_aside = has_store_aside(store);
   if (!is_aside || !*is_aside) return is_aside;
   if (auto moved = move(old(store), store); !moved) return tl::unexpected(moved.error());
   return true;
