@@ -326,8 +326,8 @@ ended_run conclude(const launcher_choice& chosen, const protocol::agent_actor& a
   if (options.hosts && !is_lost && (is_told || !made.was_stopped))
     made.lacking = why_not_whole(options.run_dir).value_or("");
   if (!made.lacking.empty() && !is_told) made.lacking = made.report.reason; // it may be complete, or not
-  const bool is_undelivered = options.hosts && !is_lost && ended.outcome == protocol::job_outcome::failed &&
-                              made.report.status == run_status::completed;
+  const bool is_undelivered =
+      options.hosts && !is_lost && is_told && ended.outcome == protocol::job_outcome::failed;
   if (made.lacking.empty() && is_undelivered) made.lacking = ended.reason;
   const bool waits = are_to_wait(options, ended, made.lacking);
   release(chosen, agent, waits);

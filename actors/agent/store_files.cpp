@@ -1,6 +1,7 @@
 #include "actors/agent/store_files.hpp"
 
 #include "actors/agent/file_failure.hpp"
+#include "base/look_for.hpp"
 #include "base/read_at.hpp"
 #include "base/unique_fd.hpp"
 #include "base/write_all.hpp"
@@ -38,14 +39,6 @@ result<void> sync(const fs::path& path) {
 }
 
 fs::path old(const fs::path& store) { return store.string() + ".old"; }
-
-result<bool> look_for(const fs::path& path) {
-  std::error_code why;
-  const bool is_there = fs::exists(path, why);
-  if (why)
-    return fail(error_code::system, fmt::format("cannot look for {}: {}", path.string(), why.message()));
-  return is_there;
-}
 
 result<void> move(const fs::path& from, const fs::path& to) {
   if (::rename(from.c_str(), to.c_str()) != 0) return fail_to("give its place to", from);
@@ -96,7 +89,7 @@ result<std::string> read_store_part(const fs::path& store, const protocol::store
 }
 
 result<void> set_store_aside(const fs::path& store) {
-  const auto is_there = look_for(store), has_older = look_for(old(store));
+  const auto is_there = base::look_for(store), has_older = base::look_for(old(store));
   if (!is_there || !has_older) return tl::unexpected((is_there ? has_older : is_there).error());
   if (!*is_there) return {};
   std::error_code ignored;
@@ -110,9 +103,9 @@ result<void> set_store_aside(const fs::path& store) {
 }
 
 result<bool> has_store_aside(const fs::path& store) {
-  const auto is_there = look_for(store);
+  const auto is_there = base::look_for(store);
   if (!is_there || *is_there) return is_there.map([](bool) { return false; });
-  return look_for(old(store));
+  return base::look_for(old(store));
 }
 
 result<bool> take_store_back(const fs::path& store) {

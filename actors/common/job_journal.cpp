@@ -1,5 +1,6 @@
 #include "actors/common/job_journal.hpp"
 
+#include "base/look_for.hpp"
 #include "job/run_layout.hpp"
 #include "persistence/folder_journal.hpp"
 
@@ -58,11 +59,10 @@ result<std::optional<persistence::journal_contents>> read_journal(const journal_
   if (const auto* etcd = std::get_if<etcd_ground>(&place))
     return persistence::etcd_journal::read(etcd->place, etcd->prefix);
   const auto directory = std::get<std::filesystem::path>(place) / run_layout::journal;
-  std::error_code why;
-  if (!std::filesystem::exists(directory, why) && !why) return std::nullopt;
-  if (why) // one that cannot be seen is not taken for that of a run that never began
-    return fail(error_code::system,
-                fmt::format("cannot look for '{}': {}", directory.string(), why.message()));
+  const auto is_there = base::look_for(directory);
+  // One that cannot be seen is not taken for that of a run that never began.
+  if (!is_there) return tl::unexpected(is_there.error());
+  if (!*is_there) return std::nullopt;
   auto contents = persistence::folder_journal::read(directory.string());
   // Somebody died while making it: nothing was written yet.
   if (!contents && contents.error().code == error_code::bad_usage) return std::nullopt;

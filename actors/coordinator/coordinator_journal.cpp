@@ -3,6 +3,7 @@
 #include "actors/common/history_conversion.hpp"
 #include "actors/common/job_journal.hpp"
 #include "actors/common/journaled_evaluation.hpp"
+#include "base/look_for.hpp"
 #include "persistence/shard_store.hpp"
 #include "proto/journal_records.pb.h"
 
@@ -137,10 +138,9 @@ result<journaled_job> find_job(const journal_entries& entries, const std::filesy
   auto job = read_job(entries);
   if (!job || !job->roles.empty()) return job;
   const auto store = common::store_directory(run_dir, {0});
-  std::error_code why;
-  job->lost = has_begun || std::filesystem::exists(store, why);
-  if (why)
-    return fail(error_code::system, fmt::format("cannot look for '{}': {}", store.string(), why.message()));
+  const auto lost = has_begun ? result<bool>{true} : base::look_for(store);
+  if (!lost) return tl::unexpected(lost.error());
+  job->lost = *lost;
   if (job->lost) job->highest_found = highest_opener(run_dir, ps_shards);
   return job;
 }
