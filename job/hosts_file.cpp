@@ -85,6 +85,17 @@ void check_hosts(const spec::HostsFile& file, const source_map& sources, problem
   }
 }
 
+/// Somewhere workers have to be.
+void check_takes(const spec::HostsFile& file, const source_map& sources, problem_list& problems) {
+  if (file.has_join() || file.hosts().empty()) return;
+  const bool is_none_for_workers =
+      std::ranges::all_of(file.hosts(), [](const auto& host) { return host.takes() == "ps_shards"; });
+  if (!is_none_for_workers) return;
+  const auto path = item_path("hosts", 0) + ".takes";
+  problems.add(sources.find(path), path,
+               "no host takes workers, and none may join: let one take \"workers\", or \"any\"");
+}
+
 bool listens_at_self(std::string_view listen) {
   return listen.starts_with(self_address) && listen.substr(self_address.size()).starts_with(':');
 }
@@ -158,6 +169,7 @@ result<spec::HostsFile> parse_hosts(std::string_view text, const std::string& fi
   map_message(*tree, file, "", into);
   check_rules(file, sources, problems);
   check_hosts(file, sources, problems);
+  check_takes(file, sources, problems);
   check_start(file, sources, problems);
   check_join(file, sources, problems);
   if (!problems.empty()) return tl::unexpected(problems.to_error());

@@ -1,6 +1,7 @@
 #include "runtime/host_examination.hpp"
 
 #include "actors/common/fingerprint.hpp"
+#include "actors/protocol/host_takes.hpp"
 #include "base/ipv4_address.hpp"
 #include "base/listener.hpp"
 #include "base/os_error.hpp"
@@ -204,7 +205,8 @@ data_finding check_data(const bootstrap::HostBundle& bundle) {
 
 /// What it has to have for cluster.device: cuda.
 std::string check_gpus(const bootstrap::HostBundle& bundle) {
-  if (!bundle.has_spec()) return "";
+  if (!bundle.has_spec() || protocol::host_takes_of(bundle.takes()) == protocol::host_takes::ps_shards)
+    return "";
   const auto gpus = open_gpus(bundle.spec());
   return gpus ? "" : gpus.error().message;
 }

@@ -9,6 +9,7 @@
 #include "actors/common/role_log.hpp"
 #include "actors/common/root_place.hpp"
 #include "actors/link/process_link.hpp"
+#include "actors/protocol/host_takes.hpp"
 #include "base/os_error.hpp"
 #include "base/random.hpp"
 #include "runtime/agent_relay.hpp"
@@ -163,6 +164,7 @@ agent::host_agent_arguments arguments_of(const bootstrap::HostBundle& bundle, ho
           .cpus = bundle.cpus() != 0 ? bundle.cpus() : usable_cpus(),
           .gpus = static_cast<std::uint32_t>(part.job->gpus.numbers.size()),
           .preemptible = bundle.preemptible(),
+          .takes = protocol::host_takes_of(bundle.takes()),
           .stores = look_at_stores(bundle, *part.job),
           .folder = bundle.folder(),
           .data_at = part.giver ? part.giver->address() : "",
@@ -249,7 +251,8 @@ result<agent::leave> serve(const bootstrap::HostBundle& bundle, const base::uniq
   if (const auto journal = bundle.no_coordinator() ? result<void>{} : check_journal_here(bundle.spec());
       !journal)
     return fail(journal.error().code, fmt::format("host {}: {}", bundle.host(), journal.error().message));
-  auto gpus = open_gpus(bundle.spec());
+  const bool has_workers = protocol::host_takes_of(bundle.takes()) != protocol::host_takes::ps_shards;
+  auto gpus = has_workers ? open_gpus(bundle.spec()) : engine::gpu_set{};
   if (!gpus) return fail(gpus.error().code, fmt::format("host {}: {}", bundle.host(), gpus.error().message));
   if (const auto same = check_same_arithmetic(bundle.record(), bundle.spec()); !same)
     return fail(same.error().code, fmt::format("host {}: {}", bundle.host(), same.error().message));
@@ -311,6 +314,7 @@ result<agent::enrolment_wish> wish_of(const joining_host& host, const base::uniq
     wish.as.set_folder(std::filesystem::absolute(host.folder).lexically_normal().string());
   wish.as.set_cpus(host.cpus);
   wish.as.set_preemptible(host.preemptible);
+  wish.as.set_takes(host.takes);
   return wish;
 }
 

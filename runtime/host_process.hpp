@@ -32,6 +32,7 @@ struct joining_host {
   std::string folder;       ///< for folders of runs; "": as the root chooses
   std::uint32_t cpus = 0;   ///< 0: those that this process may use
   bool preemptible = false; ///< it may go at short notice
+  std::string takes{};      ///< as in a list of hosts; "": any
 };
 
 struct host_failure {

@@ -1,5 +1,6 @@
 #include "runtime/hosts_plan.hpp"
 
+#include "actors/protocol/host_takes.hpp"
 #include "base/os_error.hpp"
 #include "job/hosts_file.hpp"
 
@@ -216,7 +217,10 @@ std::size_t hosts_at_least(const std::optional<hosts_plan>& plan) {
       std::max<std::int64_t>(plan->hosts.hosts_size(), plan->hosts.join().hosts_min()));
 }
 
-bool hosts_plan::has_own_gpus() const { return own().gpus() != no_gpus; }
+bool hosts_plan::has_own_gpus() const {
+  return own().gpus() != no_gpus &&
+         protocol::host_takes_of(own().takes()) != protocol::host_takes::ps_shards;
+}
 
 bool has_gpus_here(const std::optional<hosts_plan>& plan) { return !plan || plan->has_own_gpus(); }
 

@@ -1,6 +1,7 @@
 #include "runtime/hosts_run.hpp"
 
 #include "actors/common/clock.hpp"
+#include "actors/protocol/host_takes.hpp"
 #include "base/shell_word.hpp"
 #include "job/choices.hpp"
 #include "runtime/data_giver.hpp"
@@ -115,6 +116,7 @@ agent::hosted_roles_config config_of(const hosts_plan& plan, const common::job_c
   config.root = plan.own().name();
   config.root_cpus = plan.own().has_cpus() ? static_cast<std::uint32_t>(plan.own().cpus()) : usable_cpus();
   config.root_preemptible = plan.own().preemptible();
+  config.root_takes = protocol::host_takes_of(plan.own().takes());
   config.workers_need_gpus = job::device_of(job.spec) == job::device::cuda;
   config.root_gpus = static_cast<std::uint32_t>(job.gpus.numbers.size());
   config.threads_per_worker = static_cast<std::uint32_t>(job.spec.cluster().threads_per_worker());
@@ -181,7 +183,7 @@ result<void> check_for_hosts(const spec::JobSpec& job, const std::optional<hosts
   const auto there = hosts_at_least(hosts);
   if (there == 1 && job::device_of(job) == job::device::cuda && !has_gpus_here(hosts))
     return fail(error_code::bad_usage,
-                fmt::format("{}: host {}: with gpus: none workers run on other hosts, and the job begins "
+                fmt::format("{}: host {}: workers on GPUs run on other hosts, and the job begins "
                             "without any: list one, or write join.hosts_min: 2 or more",
                             hosts->file, hosts->own().name()));
   if (replicas_on(job, there) <= there) return {};

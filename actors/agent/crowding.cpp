@@ -22,9 +22,9 @@ std::optional<std::string> why_better(const std::string& there, const std::strin
                                       const placement& places, protocol::planted_bug bug) {
   const auto is = places.standing_of(here), would_be = places.standing_of(there);
   if (!places.is_open(there) || would_be > is || would_be == standing::spared) return std::nullopt;
-  if (is == standing::spared) return fmt::format("{} has no cores for the job", here);
+  if (is == standing::spared) return places.what_is_wrong_with(here);
   if (would_be < is && is_planted(bug, protocol::planted_bug::settled)) return std::nullopt;
-  if (would_be < is) return fmt::format("{} may go at short notice", here);
+  if (would_be < is) return places.what_is_wrong_with(here);
   const std::uint32_t difference = is_planted(bug, protocol::planted_bug::restless) ? 1 : 2;
   const auto many = ps_shards_on(here, places);
   const auto few = ps_shards_on(there, places);
@@ -41,20 +41,29 @@ bool are_well(const std::vector<role_view>& roles) {
   });
 }
 
-/// @param moving was told to move, if any: it goes before others
-std::optional<crowded_shard> find_crowded(const std::vector<role_view>& roles, const placement& places,
-                                          const std::optional<crowded_shard>& moving,
-                                          protocol::planted_bug bug) {
-  std::optional<std::tuple<bool, standing>> highest;
-  std::optional<crowded_shard> found;
+/// Why that role is better elsewhere; nothing: it is not, or nobody knows.
+std::optional<std::string> why_misplaced(const role_name& role, const std::vector<role_view>& roles,
+                                         const placement& places, protocol::planted_bug bug) {
+  const auto here = places.host_of(role);
+  if (role.kind == role_kind::ps_shard)
+    return why_better(host_of_copy({role.index}, roles, places, bug), here, places, bug);
+  if (role.kind != role_kind::keeper || !places.has_better_host_for_copy(role)) return std::nullopt;
+  return places.what_is_wrong_with(here);
+}
+
+/// PS shards before copies. @param moving was told to move, if any: it goes before others
+std::optional<misplaced_role> find_misplaced(const std::vector<role_view>& roles, const placement& places,
+                                             const std::optional<misplaced_role>& moving,
+                                             protocol::planted_bug bug) {
+  std::optional<std::tuple<bool, bool, standing>> highest;
+  std::optional<misplaced_role> found;
   for (const auto& one : roles) {
-    if (one.role.kind != role_kind::ps_shard) continue;
-    const auto here = places.host_of(one.role);
-    auto why = why_better(host_of_copy({one.role.index}, roles, places, bug), here, places, bug);
-    const std::tuple rank{moving && one.role == moving->role, places.standing_of(here)};
+    auto why = why_misplaced(one.role, roles, places, bug);
+    const std::tuple rank{moving && one.role == moving->role, one.role.kind == role_kind::ps_shard,
+                          places.standing_of(places.host_of(one.role))};
     if (!why || (highest && rank <= *highest)) continue;
     highest = rank;
-    found = crowded_shard{one.role, std::move(*why)};
+    found = misplaced_role{one.role, std::move(*why)};
   }
   return found;
 }
@@ -72,8 +81,8 @@ std::string host_of_copy(ps_shard_id shard, const std::vector<role_view>& roles,
   return best == nullptr ? std::string{} : places.host_of(*best);
 }
 
-std::optional<crowded_shard> shard_spread::next(const std::vector<role_view>& roles, const placement& places,
-                                                bool may_move, protocol::time_point now) {
+std::optional<misplaced_role> shard_spread::next(const std::vector<role_view>& roles, const placement& places,
+                                                 bool may_move, protocol::time_point now) {
   if (!may_move || !are_well(roles)) {
     well_since_.reset();
     moving_.reset();
@@ -81,7 +90,7 @@ std::optional<crowded_shard> shard_spread::next(const std::vector<role_view>& ro
   }
   if (!well_since_) well_since_ = now;
   if (now - *well_since_ < patience) return std::nullopt;
-  moving_ = find_crowded(roles, places, moving_, bug_);
+  moving_ = find_misplaced(roles, places, moving_, bug_);
   return moving_;
 }
 

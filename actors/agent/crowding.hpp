@@ -1,4 +1,5 @@
-/// Which PS shard is to be elsewhere, for hosts to have equally many (rule R44).
+/// Which PS shard or copy is to be elsewhere, for hosts to have what they are good for, and equally
+/// many (rule R44).
 #pragma once
 
 #include "actors/agent/placement.hpp"
@@ -13,8 +14,8 @@
 
 namespace dlrun::agent {
 
-/// A PS shard that is better on the host of its copy.
-struct crowded_shard {
+/// A PS shard that is better on the host of its copy, or a keeper that is better elsewhere.
+struct misplaced_role {
   protocol::role_name role;
   std::string why; ///< for people
 };
@@ -24,8 +25,8 @@ struct crowded_shard {
 std::string host_of_copy(ps_shard_id shard, const std::vector<role_view>& roles, const placement& places,
                          protocol::planted_bug bug);
 
-/// Pure: spreads PS shards over the hosts, one at a time, while nothing would be lost with any
-/// host.
+/// Pure: spreads PS shards over the hosts, and brings their copies to better ones, one at a time,
+/// while nothing would be lost with any host.
 class shard_spread {
 public:
   /// For which all must have been well before one moves: a host that comes and goes moves none.
@@ -37,14 +38,14 @@ public:
 
   /// Again and again. @returns the one that is to move, until it has; nothing: none is to.
   /// @param may_move nothing else moves by intent
-  std::optional<crowded_shard> next(const std::vector<role_view>& roles, const placement& places,
-                                    bool may_move, protocol::time_point now);
+  std::optional<misplaced_role> next(const std::vector<role_view>& roles, const placement& places,
+                                     bool may_move, protocol::time_point now);
   /// It does not get away: none is to move for a while.
   void rest(protocol::time_point now);
 
 private:
   protocol::planted_bug bug_;
-  std::optional<crowded_shard> moving_;
+  std::optional<misplaced_role> moving_;
   std::optional<protocol::time_point> well_since_; ///< all PS shards train, and all copies are whole
 };
 

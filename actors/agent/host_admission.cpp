@@ -6,13 +6,17 @@
 namespace dlrun::agent {
 namespace {
 
-/// How many hosts that are there may go at short notice, the root's included.
-std::size_t preemptible_there(const std::string& root, const host_roster& roster, const placement& places) {
+/// How many hosts are there on which PS shards do not stay, the root's included.
+std::size_t passing_there(const std::string& root, const host_roster& roster, const placement& places) {
+  const auto is_passing = [&](const std::string& host) {
+    const auto is = places.standing_of(host);
+    return is == standing::preemptible || is == standing::for_workers;
+  };
   const auto states = roster.states();
   const auto others = std::ranges::count_if(states, [&](const auto& one) {
-    return one.second == host_state::there && places.standing_of(one.first) == standing::preemptible;
+    return one.second == host_state::there && is_passing(one.first);
   });
-  return static_cast<std::size_t>(others) + (places.standing_of(root) == standing::preemptible ? 1 : 0);
+  return static_cast<std::size_t>(others) + (is_passing(root) ? 1 : 0);
 }
 
 } // namespace
@@ -72,15 +76,15 @@ std::string host_admission::address_of(const std::string& host) const {
 
 std::string host_admission::awaited(const host_roster& roster, const placement& places) const {
   const auto there = 1 + roster.there() + roster.drained_away();
-  const auto staying = there - preemptible_there(rules_.root, roster, places);
+  const auto staying = there - passing_there(rules_.root, roster, places);
   if (there >= rules_.hosts_min && staying >= rules_.hosts_min_staying) return "";
   const auto coming = roster.enrolling();
   const auto on_the_way = coming == 0 ? "" : fmt::format(", {} get ready", coming);
   if (there < rules_.hosts_min)
     return fmt::format("{} of {} hosts are there{}; {}", there, rules_.hosts_min, on_the_way,
                        rules_.way_to_join);
-  return fmt::format("{} of {} hosts are there that do not go at short notice, and {} that may{}; {}",
-                     staying, rules_.hosts_min_staying, there - staying, on_the_way, rules_.way_to_join);
+  return fmt::format("{} of {} hosts are there on which PS shards stay, beside {} where they do not{}; {}", staying,
+                     rules_.hosts_min_staying, there - staying, on_the_way, rules_.way_to_join);
 }
 
 } // namespace dlrun::agent

@@ -17,7 +17,7 @@ namespace dlrun::agent {
 struct admission_rules {
   std::string root{}; ///< name of the root's host
   /// The job begins when so many hosts are there, the root's included, and of these so many that
-  /// are not preemptible; so many may be.
+  /// are neither preemptible nor for workers; so many may be.
   std::size_t hosts_min = 1;
   std::size_t hosts_min_staying = 0;
   std::size_t hosts_max = base::job_hosts_max;

@@ -120,7 +120,8 @@ void host_agent_state::tell_joined(std::vector<protocol::running_start> running,
                                    .data_at = arguments_.data_at,
                                    .intake = arguments_.intake,
                                    .gpus = arguments_.gpus,
-                                   .preemptible = arguments_.preemptible};
+                                   .preemptible = arguments_.preemptible,
+                                   .takes = arguments_.takes};
   common::ask_with(
       self_, agent_, join_deadline, here, protocol::host_agent_actor{self_},
       [this, leaving = core_.is_leaving()](const protocol::join_reply& reply) {

@@ -8,6 +8,7 @@
 #include "actors/common/root_place.hpp"
 #include "actors/common/task_thread.hpp"
 #include "actors/protocol/handles.hpp"
+#include "actors/protocol/host_takes.hpp"
 
 #include <caf/all.hpp>
 #include <filesystem>
@@ -23,6 +24,7 @@ struct host_agent_arguments {
   std::uint32_t cpus = 1;       ///< that roles may use here
   std::uint32_t gpus = 0;       ///< that workers use here
   bool preemptible = false;     ///< this host may go at short notice
+  protocol::host_takes takes = protocol::host_takes::any;
   /// What is here of stores that no PS shard of these has open. May block: it is called on a thread
   /// of the actor's. Null: nothing is.
   std::function<std::vector<protocol::held_store>(const std::vector<protocol::running_start>& running)>

@@ -370,11 +370,12 @@ bool host_drains::is_stuck(const role_view& one, time_point now) const {
 void host_drains::look_at_crowd(const drain_sight& seen, time_point now, drain_steps& out) {
   const bool drains = std::ranges::any_of(
       hosts_, [](const auto& entry) { return entry.second.stage == drain_stage::draining; });
-  const auto crowded = spread_.next(seen.roles, seen.places, !drains && !seen.is_ending, now);
-  if (!crowded) return;
-  const auto& view = *find(seen, crowded->role);
+  const auto misplaced = spread_.next(seen.roles, seen.places, !drains && !seen.is_ending, now);
+  if (!misplaced) return;
+  const auto& view = *find(seen, misplaced->role);
   if (is_stuck(view, now)) return spread_.rest(now);
-  ask(view, {crowded->role, stop_how::leave, crowded->why}, now, out);
+  const auto how = misplaced->role.kind == role_kind::keeper ? stop_how::kill : stop_how::leave;
+  ask(view, {misplaced->role, how, misplaced->why}, now, out);
 }
 
 drain_steps host_drains::next(const drain_sight& seen, time_point now) {

@@ -37,10 +37,13 @@ job_event enrolled(const std::string& host, const std::string& address) {
                   {.host = host, .reason = {}});
 }
 
-job_event joined(const std::string& host, std::uint32_t cpus, bool preemptible) {
+job_event joined(const std::string& host, const host_room& room) {
+  const auto* const takes = room.takes == protocol::host_takes::workers     ? "; it takes workers"
+                            : room.takes == protocol::host_takes::ps_shards ? "; it takes PS shards"
+                                                                            : "";
   return of_agent("host-joined",
-                  fmt::format("host {} is there, with {} cores{}", host, cpus,
-                              preemptible ? "; it may go at short notice" : ""),
+                  fmt::format("host {} is there, with {} cores{}{}", host, room.cpus, takes,
+                              room.preemptible ? "; it may go at short notice" : ""),
                   {.host = host, .reason = {}});
 }
 
@@ -134,10 +137,11 @@ job_event copy_waits(const role_name& keeper, const fence& self) {
                 protocol::to_string(keeper), protocol::shard_of(keeper)));
 }
 
-job_event worker_waits(const role_name& worker, const fence& self) {
+job_event worker_waits(const role_name& worker, const fence& self, bool need_gpus) {
   return of_role(
       worker, self, "role-waits",
-      fmt::format("{} waits for a host that has GPUs and takes roles", protocol::to_string(worker)));
+      fmt::format("{} waits for a host that {}takes workers", protocol::to_string(worker),
+                  need_gpus ? "has GPUs and " : ""));
 }
 
 job_event store_missing(const role_name& role, const fence& self, const std::string& hosts_before) {

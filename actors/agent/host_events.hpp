@@ -17,7 +17,7 @@ namespace host_events {
 protocol::job_event of_agent(std::string event, std::string text, protocol::event_place place = {});
 
 protocol::job_event enrolled(const std::string& host, const std::string& address);
-protocol::job_event joined(const std::string& host, std::uint32_t cpus, bool preemptible);
+protocol::job_event joined(const std::string& host, const host_room& room);
 /// Of a host that had not got the job's data.
 protocol::job_event data_fetched(const protocol::host_joined& joined);
 protocol::job_event not_started(const host_not_started& failed);
@@ -38,7 +38,8 @@ protocol::job_event waits(const protocol::role_name& role, const protocol::fence
 /// A keeper without another host than that of its PS shard.
 protocol::job_event copy_waits(const protocol::role_name& keeper, const protocol::fence& self);
 /// A worker that needs a GPU, while no host that has some is open.
-protocol::job_event worker_waits(const protocol::role_name& worker, const protocol::fence& self);
+protocol::job_event worker_waits(const protocol::role_name& worker, const protocol::fence& self,
+                                 bool need_gpus);
 /// @param hosts_before that the run ever had, for people
 protocol::job_event store_missing(const protocol::role_name& role, const protocol::fence& self,
                                   const std::string& hosts_before);

@@ -50,7 +50,7 @@ void wait_for_host(const role_name& role, const fence& self, placement& places, 
   places.forget(role);
   out.push_back(tell_launch{role, self, role_runs{}});
   out.push_back(role.kind == role_kind::keeper ? host_events::copy_waits(role, self)
-                                               : host_events::worker_waits(role, self));
+                                               : host_events::worker_waits(role, self, places.workers_need_gpus()));
 }
 
 /// A run that goes on has stores of its PS shards, unless it ended before they began.
@@ -78,7 +78,10 @@ hosted_roles::hosted_roles(hosted_roles_config config)
     , admission_{config_.joining, 1 + config_.hosts.size()}
     , starts_{config_.repeat_after}
     , departures_{config_.repeat_after, config_.gathers.has_value()} {
-  placement_.add_host(config_.root, config_.root_cpus, config_.root_gpus, config_.root_preemptible);
+  placement_.add_host(config_.root, {.cpus = config_.root_cpus,
+                                     .gpus = config_.root_gpus,
+                                     .preemptible = config_.root_preemptible,
+                                     .takes = config_.root_takes});
   placement_.set_stores(config_.root, config_.root_stores);
   for (const auto& [host, stage] : config_.drains) {
     placement_.set_closed(host, true);
@@ -198,12 +201,15 @@ hosted_actions hosted_roles::on_joined(const protocol::host_joined& joined, time
     if (!config_.gathers) return out; // else it stays until its stores are brought
   }
   const auto wanted = config_.hosts.at(joined.host);
-  const auto cpus = std::max(wanted != 0 ? wanted : joined.cpus, 1U);
+  const host_room room{.cpus = std::max(wanted != 0 ? wanted : joined.cpus, 1U),
+                       .gpus = joined.gpus,
+                       .preemptible = joined.preemptible,
+                       .takes = joined.takes};
   if (config_.gathers || roster_.state_of(joined.host) != host_state::leaving)
-    placement_.add_host(joined.host, cpus, joined.gpus, joined.preemptible);
+    placement_.add_host(joined.host, room);
   if (before != joined.boot) {
     placement_.set_stores(joined.host, joined.stores);
-    out.push_back(host_events::joined(joined.host, cpus, joined.preemptible));
+    out.push_back(host_events::joined(joined.host, room));
     if (joined.intake.bytes > 0) out.push_back(host_events::data_fetched(joined));
     out.push_back(watch_beats{joined.host, joined.boot});
     found_.note(joined, starts_);

@@ -6,6 +6,7 @@
 #include "actors/agent/host_rules.hpp"
 #include "actors/agent/last_stores.hpp"
 #include "actors/protocol/host_messages.hpp"
+#include "actors/protocol/host_takes.hpp"
 #include "actors/protocol/planted_bug.hpp"
 #include "actors/protocol/time.hpp"
 
@@ -23,6 +24,7 @@ struct hosted_roles_config {
   std::string root; ///< name of this host
   std::uint32_t root_cpus = 1;
   bool root_preemptible = false;
+  protocol::host_takes root_takes = protocol::host_takes::any;
   std::string root_beats_at{}; ///< number and UDP port of this host's beats
   /// The others: by name, with the cores they are to be used with; 0: those their agents tell of.
   std::map<std::string, std::uint32_t> hosts{};

@@ -37,6 +37,12 @@ bool is_less(const worker_share& one, const worker_share& other) {
   return here < there || (here == there && one.beside < other.beside);
 }
 
+standing standing_in(const host_room& room) {
+  if (room.cpus == 0) return standing::spared;
+  if (room.takes == protocol::host_takes::workers) return standing::for_workers;
+  return room.preemptible ? standing::preemptible : standing::stays;
+}
+
 } // namespace
 
 placement::placement(std::string root, std::uint32_t threads_per_worker, bool coordinator_moves,
@@ -48,12 +54,9 @@ placement::placement(std::string root, std::uint32_t threads_per_worker, bool co
     , workers_need_gpus_{workers_need_gpus}
     , bug_{bug} {}
 
-void placement::add_host(const std::string& name, std::uint32_t cpus, std::uint32_t gpus, bool preemptible) {
-  DLRUN_CHECK(cpus > 0 || name == root_, "host {} has cores", name);
-  hosts_[name] = {cpus, gpus,
-                  cpus == 0     ? standing::spared
-                  : preemptible ? standing::preemptible
-                                : standing::stays};
+void placement::add_host(const std::string& name, const host_room& room) {
+  DLRUN_CHECK(room.cpus > 0 || name == root_, "host {} has cores", name);
+  hosts_[name] = room;
   gone_.erase(name);
 }
 
@@ -77,6 +80,16 @@ void placement::set_stores(const std::string& name, const std::vector<protocol::
     return role.kind == role_kind::ps_shard && where.host == name &&
            stores_.find(name, {role.index}) == nullptr && find_store({role.index}, false) != nullptr;
   });
+}
+
+standing placement::standing_of(const std::string& name) const {
+  return has_host(name) ? standing_in(hosts_.at(name)) : standing::stays;
+}
+
+bool placement::takes_workers(const host_room& room) const {
+  const bool is_for_others = room.takes == protocol::host_takes::ps_shards &&
+                             !is_planted(bug_, protocol::planted_bug::crowd_in);
+  return !is_for_others && (!workers_need_gpus_ || room.gpus > 0);
 }
 
 const std::string* placement::find_store(ps_shard_id shard, bool is_there) const {
@@ -104,26 +117,41 @@ const place& placement::put(const role_name& role, bool elsewhere) {
   const bool moves = elsewhere || (coordinator_moves_ && role.kind == role_kind::coordinator);
   const bool yields = role.kind == role_kind::keeper && is_in_the_way(role, *this);
   const bool is_too_much =
-      is_there && role.kind == role_kind::worker && standing_of(before->host) == standing::spared;
-  if (is_there && !moves && !yields && !is_drained && !is_too_much) return *before;
+      is_there && role.kind == role_kind::worker &&
+      (standing_of(before->host) == standing::spared || !takes_workers(hosts_.at(before->host)));
+  const bool improves = is_there && role.kind == role_kind::keeper && has_better_host_for_copy(role);
+  if (is_there && !moves && !yields && !is_drained && !is_too_much && !improves) return *before;
   auto chosen = choose(role, elsewhere);
   if ((is_drained || is_too_much) && chosen.host == before->host) return *before;
   if (before != nullptr)
     chosen.reason += yields                    ? fmt::format("; its PS shard is on {}", before->host)
-                     : is_too_much             ? fmt::format("; {} has no cores for the job", before->host)
-                     : is_there && !is_drained ? fmt::format("; it ended on {}", before->host)
+                     : is_too_much             ? why_unfit(*before)
+                     : is_there && !is_drained && !improves
+                         ? fmt::format("; it ended on {}", before->host)
                                                : why_moved(*before);
   return places_[role] = std::move(chosen);
+}
+
+std::string placement::what_is_wrong_with(const std::string& host) const {
+  switch (standing_of(host)) {
+  case standing::spared: return fmt::format("{} has no cores for the job", host);
+  case standing::for_workers: return fmt::format("{} is for workers", host);
+  case standing::preemptible: return fmt::format("{} may go at short notice", host);
+  default: return fmt::format("{} has too many", host);
+  }
+}
+
+/// Of a worker.
+std::string placement::why_unfit(const place& before) const {
+  return standing_of(before.host) == standing::spared ? "; " + what_is_wrong_with(before.host)
+                                                      : fmt::format("; {} takes no workers", before.host);
 }
 
 /// Of a role whose host is closed, or away; or of a PS shard that is crowded there.
 std::string placement::why_moved(const place& before) const {
   if (!has_host(before.host)) return fmt::format("; {} {}", before.host, gone_.at(before.host));
-  const auto there = standing_of(before.host);
-  if (there == standing::spared) return fmt::format("; {} has no cores for the job", before.host);
-  if (is_open(before.host) && there == standing::preemptible)
-    return fmt::format("; {} may go at short notice", before.host);
-  if (is_open(before.host)) return fmt::format("; {} has too many", before.host);
+  if (is_open(before.host) || standing_of(before.host) == standing::spared)
+    return "; " + what_is_wrong_with(before.host);
   const bool is_drained = closed_.at(before.host).contains(closure::drained);
   return fmt::format("; {} is {}", before.host, is_drained ? "drained" : "avoided");
 }
@@ -197,8 +225,7 @@ place placement::choose_for_coordinator(const role_name& role) const {
     if (!is_open(host)) continue;
     const auto there = load_of(host, role);
     const bool ended_there = before != nullptr && before->host == host;
-    const std::tuple cost{ended_there, has.is == standing::preemptible, there.ps_shards, host == root_,
-                          there.threads};
+    const std::tuple cost{ended_there, has.preemptible, there.ps_shards, host == root_, there.threads};
     if (best && cost >= *best) continue;
     best = cost;
     chosen = {host, there.ps_shards == 0
@@ -211,21 +238,24 @@ place placement::choose_for_coordinator(const role_name& role) const {
 
 place placement::choose_for_shard(const role_name& role) const {
   if (const auto* holder = find_store({role.index})) return {*holder, "its store is there"};
-  std::optional<std::tuple<standing, std::uint32_t, bool, bool, std::uint32_t>> best;
+  std::optional<std::tuple<standing, bool, std::uint32_t, bool, bool, std::uint32_t>> best;
   place chosen;
   for (const auto& [host, has] : hosts_) {
     if (!is_open(host)) continue;
     const auto there = load_of(host, role);
-    const std::tuple cost{has.is, there.ps_shards, there.coordinator, host != root_, there.threads};
+    const auto is = standing_in(has);
+    const std::tuple cost{is,           has.preemptible, there.ps_shards, there.coordinator,
+                          host != root_, there.threads};
     if (best && cost >= *best) continue;
     best = cost;
     const auto others = there.ps_shards == 0
                             ? std::string{"no PS shard is there"}
                             : fmt::format("{} PS shards are there, nowhere fewer", there.ps_shards);
-    chosen = {host, has.is == standing::spared        ? no_other_host
-                    : has.is == standing::preemptible ? others + "; no host that stays is open"
-                    : host == root_                   ? others + ", and the job ends with that host anyway"
-                                                      : others};
+    chosen = {host, is == standing::spared        ? no_other_host
+                    : is == standing::for_workers ? others + "; no host that takes PS shards is open"
+                    : is == standing::preemptible ? others + "; no host that stays is open"
+                    : host == root_               ? others + ", and the job ends with that host anyway"
+                                                  : others};
   }
   return chosen;
 }
@@ -245,10 +275,18 @@ bool placement::has_open_host_for_copy(const role_name& keeper) const {
       hosts_, [&](const auto& one) { return is_open(one.first) && is_free_for(one.first, keeper); });
 }
 
+bool placement::has_better_host_for_copy(const role_name& keeper) const {
+  const auto is = standing_of(host_of(keeper));
+  return !is_planted(bug_, protocol::planted_bug::loyal) && std::ranges::any_of(hosts_, [&](const auto& one) {
+    const auto& [host, has] = one;
+    return standing_in(has) < is && is_open(host) && is_free_for(host, keeper);
+  });
+}
+
 bool placement::can_put(const role_name& role) const {
   if (role.kind == role_kind::worker)
     return std::ranges::any_of(hosts_, [&](const auto& one) {
-      return is_open(one.first) && one.second.takes_workers(workers_need_gpus_);
+      return is_open(one.first) && takes_workers(one.second);
     });
   if (role.kind != role_kind::keeper) return true;
   if (find(protocol::ps_shard_role(protocol::shard_of(role))) == nullptr) return false;
@@ -261,14 +299,15 @@ place placement::choose_for_keeper(const role_name& role, bool elsewhere) const 
   const auto shard = protocol::shard_of(role);
   const auto before = elsewhere ? host_of(role) : std::string{};
   const bool may_stay = !has_open_host_for_copy(role); // though that is closed
-  std::optional<std::tuple<bool, standing, bool, std::uint32_t, bool>> best;
+  std::optional<std::tuple<bool, standing, bool, bool, std::uint32_t, bool>> best;
   place chosen;
   for (const auto& [host, has] : hosts_) {
     const bool stays = may_stay && host == host_of(role);
     if (!is_free_for(host, role) || (!is_open(host) && !stays)) continue;
     const auto there = load_of(host, role);
     const bool has_none = stores_.find(host, shard) == nullptr;
-    const std::tuple cost{host == before, has.is, has_none, there.ps_shards + there.keepers, host == root_};
+    const std::tuple cost{host == before, standing_in(has), has.preemptible,
+                          has_none,       there.ps_shards + there.keepers, host == root_};
     if (best && cost >= *best) continue;
     best = cost;
     chosen = {host, has_none ? fmt::format("a copy of ps_shard {} belongs on another host than {}", shard,
@@ -283,7 +322,7 @@ place placement::choose_for_worker(const role_name& role) const {
   std::optional<worker_share> best;
   place chosen;
   for (const auto& [host, has] : hosts_) {
-    if (!is_open(host) || !has.takes_workers(workers_need_gpus_)) continue;
+    if (!is_open(host) || !takes_workers(has)) continue;
     const auto there = load_of(host, role);
     const worker_share share =
         workers_need_gpus_ ? worker_share{there.workers + 1U, has.cpus == 0 ? 0 : has.gpus, there.threads}

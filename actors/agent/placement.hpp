@@ -3,6 +3,7 @@
 
 #include "actors/agent/known_stores.hpp"
 #include "actors/protocol/host_messages.hpp"
+#include "actors/protocol/host_takes.hpp"
 #include "actors/protocol/planted_bug.hpp"
 
 #include <cstdint>
@@ -30,7 +31,16 @@ enum class closure : std::uint8_t {
 enum class standing : std::uint8_t {
   stays,
   preemptible, ///< it may go at short notice
+  for_workers, ///< it takes others only while no other host is open for them
   spared       ///< it has no cores for the job
+};
+
+/// What a host has for roles.
+struct host_room {
+  std::uint32_t cpus = 1;   ///< at least 1; of the root's host 0 too
+  std::uint32_t gpus = 0;   ///< that workers use there
+  bool preemptible = false; ///< it may go at short notice
+  protocol::host_takes takes = protocol::host_takes::any;
 };
 
 /// Pure: the coordinator stays with the root, or, where its journal is elsewhere, goes where the
@@ -41,17 +51,17 @@ enum class standing : std::uint8_t {
 /// complete. One that has none goes to the host that has the fewest, for its disk and its link are
 /// what it needs; of equals to the root's, whose loss ends the job anyway. Only if no other host is
 /// open for it does a PS shard, keeper or worker go to the root's when that is spared, having no
-/// cores for the job; a worker that starts again leaves it then. PS shards, keepers and a
-/// coordinator that moves go to a preemptible host only if no other is open for them. A keeper goes
-/// to another host than its PS shard and the other copies, and, if it was given up there, than
+/// cores for the job; a worker that starts again leaves it then. PS shards and keepers go to a host
+/// for workers only if no other but the root's is open for them; they and a coordinator that moves
+/// go to a preemptible one only if no other of its kind is. A keeper goes to another host than its PS shard and the other copies, and, if it was given up there, than
 /// before: one that has a store of that PS shard, else the one with the fewest stores. A worker
 /// goes where the fewest threads of roles share a core; one that needs a GPU where the fewest
-/// workers share one, and nowhere else than where there is one: it may have to wait for a host. A
-/// host that is closed takes only what has its store there and has it nowhere else (R37): a PS
+/// workers share one. It goes nowhere else than where there is one, and to no host that takes PS
+/// shards alone: it may have to wait for a host. A host that is closed takes only what has its store there and has it nowhere else (R37): a PS
 /// shard without a whole copy on a host that is open, a keeper for which there is no such host,
 /// unless copies may wait for one. Another role that starts again goes where it was, if that host
 /// is there: a PS shard's store is there, unless it is a PS shard that is crowded and has a whole
-/// copy elsewhere (R44). Of hosts that are as good the first by name is taken, so that the same
+/// copy elsewhere, or a keeper for which a better host is open (R44). Of hosts that are as good the first by name is taken, so that the same
 /// hosts get the same roles, whichever was there first.
 class placement {
 public:
@@ -65,27 +75,27 @@ public:
             protocol::planted_bug bug = protocol::planted_bug::none);
 
   /// A host is there (again). Roles may be placed on it from now on.
-  /// @param cpus at least 1; of the root's host 0 too  @param gpus that workers use there
-  /// @param preemptible it may go at short notice
-  void add_host(const std::string& name, std::uint32_t cpus, std::uint32_t gpus = 0,
-                bool preemptible = false);
+  void add_host(const std::string& name, const host_room& room);
   /// It is not any more, since it `is lost` or for what reason else. Roles that were there stay its
   /// roles until they are placed anew.
   void remove_host(const std::string& name, const std::string& why = "is lost");
   bool has_host(const std::string& name) const { return hosts_.contains(name); }
   /// Roles that start are to be elsewhere, for one reason or more. It may be there or not.
   void set_closed(const std::string& name, bool is_closed, closure why = closure::drained);
-  standing standing_of(const std::string& name) const {
-    return has_host(name) ? hosts_.at(name).is : standing::stays;
-  }
+  standing standing_of(const std::string& name) const;
   /// There, and not closed.
   bool is_open(const std::string& name) const { return has_host(name) && !closed_.contains(name); }
   /// That keeper may be there: neither its PS shard nor another copy of the store is.
   bool is_free_for(const std::string& host, const protocol::role_name& keeper) const;
   /// A host that is open and free for that keeper is there.
   bool has_open_host_for_copy(const protocol::role_name& keeper) const;
+  bool workers_need_gpus() const { return workers_need_gpus_; }
   /// Where there is no such host, there is no copy while a host is drained.
   bool copies_may_wait() const { return copies_may_wait_; }
+  /// One of a better standing than that of the host where it is.
+  bool has_better_host_for_copy(const protocol::role_name& keeper) const;
+  /// Why a role is better elsewhere than on that host, which is there.
+  std::string what_is_wrong_with(const std::string& host) const;
   /// What it told of when it began; in place of what it told before. A PS shard whose
   /// store there is gone has no place any more if another host has told of one.
   void set_stores(const std::string& name, const std::vector<protocol::held_store>& stores);
@@ -96,8 +106,8 @@ public:
   const known_stores& stores() const { return stores_; }
   /// What a copy on that host holds now, in place of what the host told of.
   void note_copy(const std::string& host, const protocol::held_store& copy) { stores_.note(host, copy); }
-  /// A keeper is to be on another host than its PS shard and the other copies, and a worker that
-  /// needs a GPU on one that has some. Any other role has a host at all times.
+  /// A keeper is to be on another host than its PS shard and the other copies, and a worker on one
+  /// that takes workers, and has GPUs if it needs one. Any other role has a host at all times.
   bool can_put(const protocol::role_name& role) const;
 
   /// Places one start of `role` on a host that is there; the root's host must be.
@@ -127,12 +137,6 @@ public:
   const std::map<protocol::role_name, place>& all() const { return places_; }
 
 private:
-  struct capacity {
-    std::uint32_t cpus = 1;
-    std::uint32_t gpus = 0;
-    standing is = standing::stays;
-    bool takes_workers(bool that_need_gpus) const { return !that_need_gpus || gpus > 0; }
-  };
   struct load {
     std::uint32_t ps_shards = 0;
     std::uint32_t keepers = 0;
@@ -141,12 +145,14 @@ private:
     bool coordinator = false; ///< one that moves
   };
 
+  bool takes_workers(const host_room& room) const;
   load load_of(const std::string& host, const protocol::role_name& except) const;
   place choose(const protocol::role_name& role, bool elsewhere) const;
   place choose_for_coordinator(const protocol::role_name& role) const;
   place choose_for_shard(const protocol::role_name& role) const;
   place choose_for_worker(const protocol::role_name& role) const;
   place choose_for_keeper(const protocol::role_name& role, bool elsewhere) const;
+  std::string why_unfit(const place& before) const;
   std::string why_moved(const place& before) const;
 
   std::string root_;
@@ -155,7 +161,7 @@ private:
   bool copies_may_wait_;
   bool workers_need_gpus_;
   protocol::planted_bug bug_;
-  std::map<std::string, capacity> hosts_;           ///< that are there
+  std::map<std::string, host_room> hosts_;          ///< that are there
   std::map<std::string, std::string> gone_;         ///< that were there, with the reason
   std::map<std::string, std::set<closure>> closed_; ///< whether they are there or not
   known_stores stores_;

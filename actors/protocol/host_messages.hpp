@@ -4,6 +4,7 @@
 #pragma once
 
 #include "actors/protocol/endpoint.hpp"
+#include "actors/protocol/host_takes.hpp"
 #include "actors/protocol/parking.hpp"
 #include "actors/protocol/roles.hpp"
 #include "actors/protocol/timeline.hpp"
@@ -71,11 +72,12 @@ struct host_joined {
   data_intake intake{};
   std::uint32_t gpus = 0;   ///< that its workers use; 0: they compute on its cores
   bool preemptible = false; ///< it may go at short notice
+  host_takes takes = host_takes::any;
 
   template <class Inspector>
   friend auto inspect(Inspector& f, host_joined& x) {
     return f(x.host, x.boot, x.pid, x.cpus, x.stores, x.root, x.running, x.data_at, x.intake, x.gpus,
-             x.preemptible);
+             x.preemptible, x.takes);
   }
 };
 

@@ -55,7 +55,7 @@ class that_join_first(lets_hosts_join):
         spec = self.unhurried(self.small_job())
         with self.start(spec) as job:
             self.agent("beta", self.token(job), options=("--token-file", "-", "--preemptible"))
-            job.wait_for_output("1 of 2 hosts are there that do not go at short notice, and 1 that may; hosts join at " + self.join_at)
+            job.wait_for_output("1 of 2 hosts are there on which PS shards stay, beside 1 where they do not; hosts join at " + self.join_at)
             self.assertEqual(job.status()["status"], "waiting")
             self.agent("gamma", self.token(job))
             with job.held_from_step(1, all_run):

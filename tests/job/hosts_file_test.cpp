@@ -188,6 +188,18 @@ TEST(hosts_file, refuses_numbers_of_hosts_that_cannot_be_and_places_to_listen_th
   EXPECT_THAT(problems("listen: \"10.0.0.1:0\", hosts_max: 1001"), HasSubstr("join.hosts_max"));
 }
 
+TEST(hosts_file, has_a_host_for_workers) {
+  const std::string apart = "hosts: [{name: a, address: 10.0.0.1, takes: ps_shards}, "
+                            "{name: b, address: 10.0.0.2, takes: ps_shards}]\n";
+  EXPECT_THAT(problems_in(apart), HasSubstr("hosts.yaml:1: hosts[0].takes: no host takes workers, and none may join"));
+  EXPECT_EQ(problems_in(apart + "join: {listen: \"10.0.0.1:0\"}\n"), "") << "one may come";
+  EXPECT_EQ(problems_in("hosts: [{name: a, address: 10.0.0.1, takes: ps_shards}, "
+                        "{name: b, address: 10.0.0.2, takes: workers}]\n"),
+            "");
+  EXPECT_THAT(problems_in("hosts: [{name: a, address: 10.0.0.1, takes: keepers}]\n"),
+              HasSubstr("hosts[0].takes: "));
+}
+
 TEST(hosts_file, lets_as_many_hosts_join_as_a_job_may_have) {
   for (const auto* key : {"hosts_min", "hosts_min_staying", "hosts_max"})
     EXPECT_EQ(rule_of(*spec::JoinSpec::descriptor()->FindFieldByName(key)).max(), base::job_hosts_max) << key;

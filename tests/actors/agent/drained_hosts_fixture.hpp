@@ -37,6 +37,7 @@ struct job_options {
   protocol::planted_bug bug = protocol::planted_bug::none;
   bool on_gpus = false;                ///< workers compute on those of the others; the root's host has none
   std::set<std::string> preemptible{}; ///< of all hosts
+  std::map<std::string, protocol::host_takes> takes{}; ///< likewise; others: any
 };
 
 /// What the stores of PS shards hold.
@@ -69,9 +70,12 @@ public:
       , places_{"alpha", 1, job.coordinator_moves, job.copies_may_wait, job.on_gpus, job.bug}
       , hosts_{{}, others}
       , preemptible_{job.preemptible}
+      , takes_{job.takes}
       , bug_{job.bug} {
     drains = host_drains{"alpha", {}, bug_};
-    places_.add_host("alpha", job.root_cpus, 0, preemptible_.contains("alpha"));
+    places_.add_host("alpha", {.cpus = job.root_cpus,
+                               .preemptible = preemptible_.contains("alpha"),
+                               .takes = takes_["alpha"]});
     for (const auto& one : others) come(one);
     start(coordinator);
     for (std::uint32_t shard = 0; shard < shard_count; ++shard) start(ps_shard_role({shard}));
@@ -85,7 +89,9 @@ public:
     roster_events ignored;
     if (!hosts_.states().contains(host)) static_cast<void>(hosts_.admit(host, now_)); // by itself
     hosts_.on_joined(host, ++boots_, now_, ignored);
-    places_.add_host(host, 2, 1, preemptible_.contains(host));
+    places_.add_host(
+        host,
+        {.cpus = 2, .gpus = 1, .preemptible = preemptible_.contains(host), .takes = takes_[host]});
   }
   void lose(const std::string& host) {
     hosts_.let_go(host, now_);
@@ -148,8 +154,9 @@ public:
     return all;
   }
   drain_steps step() {
-    for (const auto& keeper : keepers) // those that wait for a host
-      if (host_of(keeper).empty() && places_.can_put(keeper)) start(keeper);
+    const auto before = roles_;
+    for (const auto& one : before) // those that wait for a host
+      if (host_of(one.role).empty() && places_.can_put(one.role)) start(one.role);
     for (std::uint32_t shard = 0; shard < shard_count; ++shard) commit({shard});
     auto made = drains.next(sight(), now_);
     for (const auto& one : made.events) {
@@ -265,6 +272,7 @@ private:
   placement places_;
   host_roster hosts_;
   std::set<std::string> preemptible_;
+  std::map<std::string, protocol::host_takes> takes_;
   protocol::planted_bug bug_;
   bool is_ending_ = false;
   std::vector<role_view> roles_;

@@ -9,7 +9,7 @@ namespace {
 class found_starts_test : public testing::Test {
 protected:
   found_starts_test() {
-    for (const auto* host : {"alpha", "beta", "gamma"}) places.add_host(host, 2);
+    for (const auto* host : {"alpha", "beta", "gamma"}) places.add_host(host, {.cpus = 2});
   }
   static protocol::host_joined there(const std::string& host, std::uint64_t boot,
                                      std::vector<protocol::running_start> running) {

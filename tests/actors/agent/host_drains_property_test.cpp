@@ -17,6 +17,7 @@ struct wild_job {
   std::uint32_t copies = 1;
   std::uint32_t root_cpus = 2;
   std::set<std::string> preemptible{};
+  std::map<std::string, protocol::host_takes> takes{};
   protocol::planted_bug bug = protocol::planted_bug::none;
 };
 
@@ -35,7 +36,8 @@ public:
               .copies_may_wait = what_.copies_may_wait,
               .root_cpus = what_.root_cpus,
               .bug = what_.bug,
-              .preemptible = what_.preemptible}} {}
+              .preemptible = what_.preemptible,
+              .takes = what_.takes}} {}
 
   /// @returns what was wrong; "" when nothing was
   std::string run() {
@@ -96,6 +98,7 @@ private:
     default: job_.fill(any_keeper());
     }
     if (has_two_stores_on_one_host()) note("two stores of a PS shard are on one host");
+    if (has_worker_among_ps_shards()) note("a worker is on a host that takes PS shards alone");
     if (job_.steps.has_lost_any) note("a PS shard began from a store that lacks committed steps");
   }
   role_name any_keeper() { return job_.keepers[any(static_cast<unsigned>(job_.keepers.size()))]; }
@@ -108,6 +111,13 @@ private:
       const auto host = job_.host_of(role);
       return job_.of(role).pid != 0 && job_.places().has_host(host) &&
              !seen.emplace(protocol::shard_of(role).value, host).second;
+    });
+  }
+  bool has_worker_among_ps_shards() {
+    return std::ranges::any_of(what_.takes, [&](const auto& one) {
+      return one.second == host_takes::ps_shards &&
+             std::ranges::any_of(job_.roles_on(one.first),
+                                 [](const auto& role) { return role.starts_with("worker"); });
     });
   }
   /// As many hosts as there are copies may be.
@@ -138,17 +148,28 @@ private:
     std::set<std::string> hosts;
     for (std::uint32_t shard = 0; shard < shard_count; ++shard) {
       hosts.insert(job_.host_of(ps_shard_role({shard})));
-      if (is_badly_placed({shard})) note("a PS shard is on a preemptible host, and its copy is not");
+      if (is_badly_placed({shard})) note("the host of a copy is better for its PS shard, which does not move");
     }
-    // Copies stay where they are, also where no PS shard is to be.
-    if (what_.root_cpus != 0 && what_.preemptible.empty() && hosts.size() < shard_count)
+    if (const auto keeper = std::ranges::find_if(job_.keepers, [&](const auto& one) { return is_badly_kept(one); });
+        keeper != job_.keepers.end())
+      note("a better host is free for a copy, which does not move");
+    if (what_.root_cpus != 0 && what_.preemptible.empty() && what_.takes.empty() &&
+        hosts.size() < shard_count)
       note("PS shards are on one host");
     if (what_.root_cpus == 0 && hosts.contains("alpha")) note("a PS shard is on a host without cores");
   }
+  bool is_badly_kept(const role_name& keeper) {
+    const auto& places = job_.places();
+    const auto is = places.standing_of(job_.host_of(keeper));
+    return std::ranges::any_of(what_.others, [&](const auto& host) {
+      return places.is_open(host) && places.is_free_for(host, keeper) && places.standing_of(host) < is;
+    });
+  }
   bool is_badly_placed(ps_shard_id shard) {
-    if (!what_.preemptible.contains(job_.host_of(protocol::ps_shard_role(shard)))) return false;
+    const auto is = job_.places().standing_of(job_.host_of(protocol::ps_shard_role(shard)));
     return std::ranges::any_of(job_.keepers, [&](const auto& keeper) {
-      return protocol::keeps_copy_of(keeper, shard) && !what_.preemptible.contains(job_.host_of(keeper));
+      return protocol::keeps_copy_of(keeper, shard) &&
+             job_.places().standing_of(job_.host_of(keeper)) < is;
     });
   }
   bool is_missed(const role_name& role) {
@@ -184,6 +205,8 @@ private:
   std::string wrong_;
 };
 
+using enum protocol::host_takes;
+
 const std::vector<wild_job> wild_jobs{{{"beta", "gamma", "delta", "epsilon"}, false},
                                       {{"beta", "gamma"}, false},
                                       {{"beta", "gamma", "delta", "epsilon"}, true},
@@ -196,7 +219,19 @@ const std::vector<wild_job> wild_jobs{{{"beta", "gamma", "delta", "epsilon"}, fa
                                       {{"beta", "gamma", "delta", "epsilon"}, false, 1, 2, {"beta", "delta"}},
                                       {{"beta", "gamma", "delta", "epsilon"}, true, 2, 2, {"beta", "delta"}},
                                       {{"beta", "gamma"}, false, 1, 2, {"beta", "gamma"}},
-                                      {{"beta", "gamma"}, false, 1, 2, {"alpha"}}};
+                                      {{"beta", "gamma"}, false, 1, 2, {"alpha"}},
+                                      {{"beta", "gamma", "delta", "epsilon"},
+                                       false,
+                                       1,
+                                       0,
+                                       {"epsilon"},
+                                       {{"beta", ps_shards}, {"gamma", ps_shards}, {"delta", workers}, {"epsilon", workers}}},
+                                      {{"beta", "gamma", "delta"},
+                                       true,
+                                       1,
+                                       2,
+                                       {},
+                                       {{"alpha", ps_shards}, {"beta", ps_shards}, {"gamma", workers}}}};
 
 #ifndef DLRUN_PLANTED_BUGS
 TEST(drained_hosts_whatever_happens, get_empty_in_the_end_and_none_is_called_drained_before) {
@@ -220,7 +255,9 @@ TEST(drained_hosts_whatever_happens, each_rule_that_is_broken_on_purpose_is_foun
                                                               {"promote_any", planted_bug::promote_any},
                                                               {"share_copies", planted_bug::share_copies},
                                                               {"restless", planted_bug::restless},
-                                                              {"settled", planted_bug::settled}};
+                                                              {"settled", planted_bug::settled},
+                                                              {"loyal", planted_bug::loyal},
+                                                              {"crowd_in", planted_bug::crowd_in}};
   for (const auto& [name, bug] : bugs) {
     std::string wrong;
     for (unsigned seed = 1; seed <= seeds && wrong.empty(); ++seed)

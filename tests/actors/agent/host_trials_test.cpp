@@ -90,8 +90,8 @@ TEST_F(host_trials_test, the_next_time_is_twice_as_long_until_a_start_is_heard_o
 /// A PS shard whose only store is there has nowhere else to go.
 TEST_F(host_trials_test, a_store_is_still_opened_where_it_is) {
   placement places{"alpha", 1};
-  places.add_host("alpha", 2);
-  places.add_host("beta", 2);
+  places.add_host("alpha", {.cpus = 2});
+  places.add_host("beta", {.cpus = 2});
   places.set_stores("beta", {{.shard = {0}, .opener = {1}, .timeline = {0}, .end = {5}}});
   places.set_closed("beta", true, closure::avoided);
   EXPECT_EQ(places.put(ps_shard_role({0})).host, "beta");

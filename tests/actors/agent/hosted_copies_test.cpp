@@ -11,7 +11,7 @@ constexpr ps_shard_id shard1{1};
 
 placement three_hosts_for_copies() {
   placement made{"alpha", 1};
-  for (const auto* name : {"alpha", "beta", "gamma"}) made.add_host(name, 2);
+  for (const auto* name : {"alpha", "beta", "gamma"}) made.add_host(name, {.cpus = 2});
   made.put(ps_shard_role(shard0));
   made.put(ps_shard_role(shard1));
   return made;
@@ -38,7 +38,7 @@ TEST(placement_of_keepers, takes_another_host_than_that_of_the_ps_shard_or_none)
   hosts.remove_host("gamma");
   hosts.remove_host("alpha");
   EXPECT_FALSE(hosts.can_put(keeper_role(shard1)));
-  hosts.add_host("alpha", 2);
+  hosts.add_host("alpha", {.cpus = 2});
   EXPECT_TRUE(hosts.can_put(keeper_role(shard1)));
 }
 
@@ -46,7 +46,7 @@ TEST(placement_of_keepers, takes_another_host_than_that_of_the_ps_shard_or_none)
 TEST(placement_of_keepers, stays_on_a_closed_host_where_no_other_is_in_use_unless_it_may_wait) {
   for (const bool may_wait : {false, true}) {
     placement hosts{"alpha", 1, false, may_wait};
-    for (const auto* name : {"alpha", "beta"}) hosts.add_host(name, 2);
+    for (const auto* name : {"alpha", "beta"}) hosts.add_host(name, {.cpus = 2});
     hosts.put(ps_shard_role(shard0));
     ASSERT_EQ(hosts.put(keeper_role(shard0)).host, "beta");
     hosts.set_closed("beta", true);
@@ -102,7 +102,7 @@ TEST(placement_of_keepers, after_one_that_was_given_up_another_host_is_taken_if_
 /// PS shard 1 is on beta, its copies are on delta and gamma.
 placement four_hosts_for_copies() {
   placement hosts{"alpha", 1};
-  for (const auto* name : {"alpha", "beta", "gamma", "delta"}) hosts.add_host(name, 2);
+  for (const auto* name : {"alpha", "beta", "gamma", "delta"}) hosts.add_host(name, {.cpus = 2});
   hosts.keep(ps_shard_role(shard1), "beta", "");
   for (std::uint32_t copy = 0; copy < 2; ++copy) hosts.put(keeper_role(shard1, copy));
   return hosts;
@@ -154,7 +154,7 @@ TEST(placement_on_closed_hosts, what_starts_is_elsewhere_and_says_why) {
   EXPECT_NE(hosts.put(worker_role({0})).host, where);
   EXPECT_THAT(hosts.find(worker_role({0}))->reason, HasSubstr("; " + where + " is drained"));
   hosts.remove_host(where);
-  hosts.add_host(where, 8);
+  hosts.add_host(where, {.cpus = 8});
   EXPECT_NE(hosts.put(worker_role({1})).host, where) << "its agent was started again";
   hosts.set_closed(where, false);
   EXPECT_EQ(hosts.put(worker_role({2})).host, where);
@@ -191,7 +191,7 @@ TEST(placement_on_closed_hosts, a_keeper_goes_to_an_open_one_and_stays_where_the
 /// Of stores that are as good; one that has more is worth more than a host that stays.
 TEST(placement_on_closed_hosts, stores_there_count_when_no_other_reaches_as_far) {
   placement hosts{"alpha", 1};
-  for (const auto* name : {"alpha", "beta", "gamma"}) hosts.add_host(name, 2);
+  for (const auto* name : {"alpha", "beta", "gamma"}) hosts.add_host(name, {.cpus = 2});
   hosts.set_stores("beta", {{shard1, {1}, {0}, {30}}});
   hosts.set_stores("gamma", {{shard1, {1}, {0}, {30}}});
   hosts.set_closed("beta", true);

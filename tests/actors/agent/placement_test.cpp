@@ -16,9 +16,9 @@ constexpr role_name the_coordinator{role_kind::coordinator, 0};
 
 placement three_hosts(std::uint32_t cpus_of_root = 2) {
   placement made{"alpha", 1};
-  made.add_host("alpha", cpus_of_root);
-  made.add_host("beta", 2);
-  made.add_host("gamma", 2);
+  made.add_host("alpha", {.cpus = cpus_of_root});
+  made.add_host("beta", {.cpus = 2});
+  made.add_host("gamma", {.cpus = 2});
   return made;
 }
 
@@ -31,14 +31,14 @@ TEST(placement, keeps_the_coordinator_with_the_root) {
 /// As a run places them: the coordinator first, then the shards.
 TEST(placement, a_coordinator_that_may_move_and_ps_shards_keep_apart) {
   placement hosts{"alpha", 1, true};
-  for (const auto* name : {"alpha", "beta", "delta", "gamma"}) hosts.add_host(name, 2);
+  for (const auto* name : {"alpha", "beta", "delta", "gamma"}) hosts.add_host(name, {.cpus = 2});
   EXPECT_EQ(hosts.put(the_coordinator).host, "beta") << "not with the root, whose loss ends the job";
   EXPECT_EQ(hosts.put(ps_shard_role({0})).host, "alpha");
   EXPECT_EQ(hosts.put(ps_shard_role({1})).host, "delta");
   hosts.remove_host("beta");
   EXPECT_EQ(hosts.put(the_coordinator).host, "gamma") << "no PS shard is there";
   EXPECT_THAT(hosts.find(the_coordinator)->reason, HasSubstr("no PS shard is there; beta is lost"));
-  hosts.add_host("beta", 2);
+  hosts.add_host("beta", {.cpus = 2});
   EXPECT_EQ(hosts.put(the_coordinator).host, "beta") << "it ended on gamma, maybe by what is wrong there";
   EXPECT_THAT(hosts.find(the_coordinator)->reason, HasSubstr("; it ended on gamma"));
   hosts.remove_host("beta");
@@ -74,8 +74,8 @@ TEST(placement, takes_the_store_of_the_highest_timeline_then_the_furthest_then_t
 TEST(placement, of_equal_stores_takes_that_of_another_host_than_the_roots) {
   for (const auto* root : {"alpha", "beta"}) {
     placement hosts{root, 1};
-    hosts.add_host("alpha", 2);
-    hosts.add_host("beta", 2);
+    hosts.add_host("alpha", {.cpus = 2});
+    hosts.add_host("beta", {.cpus = 2});
     for (const auto* host : {"alpha", "beta"}) hosts.set_stores(host, {{{0}, {2}, {1}, {10}}});
     EXPECT_EQ(*hosts.find_store({0}), root == std::string{"alpha"} ? "beta" : "alpha");
   }
@@ -88,7 +88,7 @@ TEST(placement, counts_no_store_of_a_host_that_is_away_or_that_lost_it) {
   hosts.remove_host("beta");
   EXPECT_EQ(*hosts.find_store({0}), "gamma");
   EXPECT_EQ(*hosts.find_store({0}, false), "beta") << "which may come back";
-  hosts.add_host("beta", 2);
+  hosts.add_host("beta", {.cpus = 2});
   EXPECT_EQ(*hosts.find_store({0}), "beta");
   hosts.set_stores("beta", {});
   EXPECT_EQ(*hosts.find_store({0}), "gamma");
@@ -102,7 +102,7 @@ TEST(placement, a_ps_shard_whose_host_has_lost_its_store_goes_where_another_one_
   EXPECT_EQ(hosts.put(ps_shard_role({0})).host, "beta");
   EXPECT_EQ(hosts.put(ps_shard_role({1})).host, "alpha");
   hosts.remove_host("beta");
-  hosts.add_host("beta", 2);
+  hosts.add_host("beta", {.cpus = 2});
   hosts.set_stores("beta", {});
   hosts.set_stores("alpha", {});
   EXPECT_EQ(hosts.put(ps_shard_role({0})).host, "gamma");
@@ -111,9 +111,9 @@ TEST(placement, a_ps_shard_whose_host_has_lost_its_store_goes_where_another_one_
 
 TEST(placement, does_not_depend_on_which_host_was_there_first) {
   placement late{"alpha", 1};
-  late.add_host("gamma", 2);
-  late.add_host("alpha", 2);
-  late.add_host("beta", 2);
+  late.add_host("gamma", {.cpus = 2});
+  late.add_host("alpha", {.cpus = 2});
+  late.add_host("beta", {.cpus = 2});
   auto early = three_hosts();
   for (std::uint32_t i = 0; i < 6; ++i) {
     EXPECT_EQ(late.put(ps_shard_role({i})).host, early.put(ps_shard_role({i})).host);
@@ -123,8 +123,8 @@ TEST(placement, does_not_depend_on_which_host_was_there_first) {
 
 TEST(placement, spreads_workers_by_cores_that_are_free) {
   placement hosts{"alpha", 1};
-  hosts.add_host("alpha", 2);
-  hosts.add_host("beta", 4);
+  hosts.add_host("alpha", {.cpus = 2});
+  hosts.add_host("beta", {.cpus = 4});
   hosts.put(ps_shard_role({0})); // alpha
   EXPECT_EQ(hosts.put(worker_role({0})).host, "beta");
   EXPECT_EQ(hosts.put(worker_role({1})).host, "beta");
@@ -136,8 +136,8 @@ TEST(placement, spreads_workers_by_cores_that_are_free) {
 
 TEST(placement, counts_all_threads_of_a_worker) {
   placement hosts{"alpha", 3};
-  hosts.add_host("alpha", 2);
-  hosts.add_host("beta", 1);
+  hosts.add_host("alpha", {.cpus = 2});
+  hosts.add_host("beta", {.cpus = 1});
   EXPECT_EQ(hosts.put(worker_role({0})).host, "alpha");
   EXPECT_EQ(hosts.put(worker_role({1})).host, "alpha"); // 6 threads on 2 cores, and not 3 on 1
 }
@@ -148,7 +148,7 @@ TEST(placement, starts_a_role_again_where_it_was) {
   hosts.put(ps_shard_role({1}));
   hosts.remove_host("beta");
   EXPECT_EQ(hosts.find(ps_shard_role({1}))->host, "beta"); // until it is placed anew
-  hosts.add_host("beta", 2);
+  hosts.add_host("beta", {.cpus = 2});
   EXPECT_EQ(hosts.put(ps_shard_role({1})).host, "beta");
 }
 
@@ -167,7 +167,7 @@ TEST(placement, leaves_what_was_moved_where_it_is_when_the_host_is_back) {
   for (std::uint32_t i = 0; i < 2; ++i) hosts.put(ps_shard_role({i}));
   hosts.remove_host("beta");
   EXPECT_EQ(hosts.put(ps_shard_role({1})).host, "gamma");
-  hosts.add_host("beta", 2);
+  hosts.add_host("beta", {.cpus = 2});
   EXPECT_EQ(hosts.put(ps_shard_role({1})).host, "gamma");
 }
 
@@ -195,7 +195,7 @@ TEST(placement, a_spared_root_takes_what_has_no_other_host) {
     EXPECT_THAT(hosts.find(role)->reason, HasSubstr("no other host is open, and this one has no cores"));
   }
   EXPECT_EQ(hosts.put(worker_role({0})).host, "alpha") << "there is still no other";
-  hosts.add_host("beta", 2);
+  hosts.add_host("beta", {.cpus = 2});
   EXPECT_EQ(hosts.put(worker_role({0})).host, "beta");
   EXPECT_THAT(hosts.find(worker_role({0}))->reason, HasSubstr("; alpha has no cores for the job"));
   EXPECT_EQ(hosts.put(ps_shard_role({0})).host, "alpha") << "its store is there";
@@ -204,8 +204,8 @@ TEST(placement, a_spared_root_takes_what_has_no_other_host) {
 /// alpha, the root's, has none.
 placement hosts_with_gpus(const std::map<std::string, std::uint32_t>& gpus) {
   placement made{"alpha", 1, false, false, true};
-  made.add_host("alpha", 16);
-  for (const auto& [name, count] : gpus) made.add_host(name, 2, count);
+  made.add_host("alpha", {.cpus = 16});
+  for (const auto& [name, count] : gpus) made.add_host(name, {.cpus = 2, .gpus = count});
   return made;
 }
 
@@ -221,8 +221,8 @@ TEST(placement, workers_that_need_gpus_go_where_the_fewest_share_one) {
 
 TEST(placement, spares_a_root_whose_gpus_are_not_for_the_job) {
   placement hosts{"alpha", 1, false, false, true};
-  hosts.add_host("alpha", 0, 8);
-  hosts.add_host("beta", 2, 1);
+  hosts.add_host("alpha", {.cpus = 0, .gpus = 8});
+  hosts.add_host("beta", {.cpus = 2, .gpus = 1});
   for (const std::uint32_t worker : {0U, 1U, 2U}) EXPECT_EQ(hosts.put(worker_role({worker})).host, "beta");
   hosts.remove_host("beta");
   EXPECT_EQ(hosts.put(worker_role({0})).host, "alpha") << "it has some, and no other host is there";
@@ -250,17 +250,17 @@ TEST(placement, a_worker_that_needs_a_gpu_waits_where_no_open_host_has_one) {
   hosts.set_closed("gamma", false);
   hosts.remove_host("gamma");
   EXPECT_FALSE(hosts.can_put(worker_role({0})));
-  hosts.add_host("delta", 2);
+  hosts.add_host("delta", {.cpus = 2});
   EXPECT_FALSE(hosts.can_put(worker_role({0}))) << "delta has none";
-  hosts.add_host("beta", 2, 1);
+  hosts.add_host("beta", {.cpus = 2, .gpus = 1});
   EXPECT_TRUE(hosts.can_put(worker_role({0})));
   EXPECT_EQ(hosts.put(worker_role({0})).host, "beta");
 }
 
 TEST(placement, leaves_preemptible_hosts_to_workers) {
   placement hosts{"alpha", 1, true};
-  hosts.add_host("alpha", 2);
-  for (const auto* name : {"beta", "gamma"}) hosts.add_host(name, 2, 0, true);
+  hosts.add_host("alpha", {.cpus = 2});
+  for (const auto* name : {"beta", "gamma"}) hosts.add_host(name, {.cpus = 2, .preemptible = true});
   EXPECT_EQ(hosts.standing_of("beta"), standing::preemptible);
   EXPECT_EQ(hosts.standing_of("alpha"), standing::stays);
   EXPECT_EQ(hosts.put(the_coordinator).host, "alpha") << "though the job ends with the root";
@@ -269,7 +269,7 @@ TEST(placement, leaves_preemptible_hosts_to_workers) {
   EXPECT_EQ(hosts.put(worker_role({0})).host, "beta");
   EXPECT_EQ(hosts.put(protocol::keeper_role({0})).host, "beta")
       << "its PS shard is on the only host that stays";
-  hosts.add_host("delta", 2);
+  hosts.add_host("delta", {.cpus = 2});
   EXPECT_EQ(hosts.put(protocol::keeper_role({1})).host, "delta");
   hosts.set_stores("gamma", {{{2}, {1}, {0}, {30}}});
   EXPECT_EQ(hosts.put(protocol::keeper_role({2})).host, "delta") << "though gamma has a store";
@@ -278,15 +278,62 @@ TEST(placement, leaves_preemptible_hosts_to_workers) {
 
 TEST(placement, takes_a_preemptible_host_where_no_other_is_open) {
   placement hosts{"alpha", 1};
-  hosts.add_host("alpha", 0);
-  hosts.add_host("beta", 2, 0, true);
+  hosts.add_host("alpha", {.cpus = 0});
+  hosts.add_host("beta", {.cpus = 2, .preemptible = true});
   EXPECT_EQ(hosts.put(ps_shard_role({0})).host, "beta") << "the root has no cores for the job";
   EXPECT_THAT(hosts.find(ps_shard_role({0}))->reason, HasSubstr("no host that stays is open"));
 }
 
+placement hosts_by_kind(std::uint32_t cpus_of_root) {
+  placement made{"alpha", 1, true};
+  made.add_host("alpha", {.cpus = cpus_of_root});
+  for (const auto* name : {"beta", "gamma"})
+    made.add_host(name, {.cpus = 2, .takes = protocol::host_takes::ps_shards});
+  for (const auto* name : {"delta", "epsilon"})
+    made.add_host(name, {.cpus = 2, .takes = protocol::host_takes::workers});
+  return made;
+}
+
+TEST(placement, keeps_workers_and_ps_shards_apart_where_hosts_say_so) {
+  auto hosts = hosts_by_kind(0);
+  EXPECT_EQ(hosts.put(ps_shard_role({0})).host, "beta");
+  EXPECT_EQ(hosts.put(ps_shard_role({1})).host, "gamma");
+  EXPECT_EQ(hosts.put(protocol::keeper_role({0})).host, "gamma");
+  EXPECT_EQ(hosts.put(protocol::keeper_role({1})).host, "beta");
+  for (const std::uint32_t worker : {0U, 1U, 2U})
+    EXPECT_THAT(hosts.put(worker_role({worker})).host, testing::AnyOf("delta", "epsilon"));
+  EXPECT_EQ(hosts.put(the_coordinator).host, "delta") << "no PS shard is there";
+}
+
+TEST(placement, ps_shards_go_to_hosts_for_workers_where_no_other_is_open) {
+  auto hosts = hosts_by_kind(0);
+  hosts.add_host("delta", {.cpus = 2, .preemptible = true, .takes = protocol::host_takes::workers});
+  hosts.put(ps_shard_role({0})); // beta
+  hosts.remove_host("beta");
+  hosts.remove_host("gamma");
+  EXPECT_EQ(hosts.standing_of("epsilon"), standing::for_workers);
+  EXPECT_EQ(hosts.put(ps_shard_role({0})).host, "epsilon") << "delta may go, and the root has no cores";
+  EXPECT_THAT(hosts.find(ps_shard_role({0}))->reason,
+              HasSubstr("no host that takes PS shards is open; beta is lost"));
+  EXPECT_EQ(hosts.put(protocol::keeper_role({0})).host, "delta");
+}
+
+TEST(placement, workers_wait_where_only_hosts_for_ps_shards_are_open) {
+  auto hosts = hosts_by_kind(2);
+  hosts.add_host("alpha", {.cpus = 2, .takes = protocol::host_takes::ps_shards});
+  EXPECT_EQ(hosts.put(worker_role({0})).host, "delta");
+  hosts.remove_host("delta");
+  hosts.remove_host("epsilon");
+  EXPECT_FALSE(hosts.can_put(worker_role({0})));
+  hosts.add_host("delta", {.cpus = 2, .takes = protocol::host_takes::ps_shards}); // another machine of its name
+  hosts.add_host("zeta", {.cpus = 2});
+  EXPECT_EQ(hosts.put(worker_role({0})).host, "zeta");
+  EXPECT_THAT(hosts.find(worker_role({0}))->reason, HasSubstr("; delta takes no workers"));
+}
+
 TEST(placement, of_equal_copies_takes_that_of_a_host_that_stays) {
   placement hosts{"alpha", 1};
-  for (const auto* name : {"alpha", "beta", "delta"}) hosts.add_host(name, 2, 0, name == std::string{"beta"});
+  for (const auto* name : {"alpha", "beta", "delta"}) hosts.add_host(name, {.cpus = 2, .preemptible = name == std::string{"beta"}});
   const auto keeper = protocol::keeper_role({0}), other = role_name{keeper.kind, keeper.index + 1000};
   hosts.keep(keeper, "beta", "");
   hosts.keep(other, "delta", "");
