@@ -38,11 +38,14 @@ std::string list_of_hosts(const pods_wish& of) {
   object listed{{"hosts", object::array({control})}};
   if (of.journal) listed["coordinator"] = "root"; // of all pods the control pod alone reaches the etcd
   listed["join"] = {{"listen", fmt::format("self:{}", join_port)},
-                    {"hosts_min", of.hosts_min},
-                    {"hosts_max", of.hosts_max + 1},
+                    {"hosts_min", hosts_at_least(of)},
+                    {"hosts_max", of.hosts_max + of.ps_hosts + 1},
                     {"key_file", fmt::format("{}/key", secret_folder)}};
-  // Copies do not leave a host that may go at short notice, so the others are waited for.
-  if (!of.preemptible_class.empty()) listed["join"]["hosts_min_staying"] = of.hosts_min;
+  // PS shard and copy could go at once with hosts where they do not stay, so the others are waited for.
+  if (of.ps_hosts > 0)
+    listed["join"]["hosts_min_staying"] = of.ps_hosts + 1; // and the control pod
+  else if (!of.preemptible_class.empty())
+    listed["join"]["hosts_min_staying"] = of.hosts_min;
   return to_yaml(listed);
 }
 
@@ -172,27 +175,42 @@ object role_binding(const pods_wish& of) {
 
 // ---- the pods
 
-/// Of a pod of a host, to which the control pod adds name, owner, host name and what it has itself.
-object host_template(const pods_wish& of) {
-  const std::vector<std::string> arguments{"agent",
-                                           "--join",
-                                           fmt::format("{}:{}", of.name, join_port),
-                                           "--key-file",
-                                           fmt::format("{}/key", secret_folder),
-                                           "--address",
-                                           "$(POD_IP)",
-                                           "--folder",
-                                           runs_folder,
-                                           "--cpus",
-                                           fmt::format("{}", of.cpus)};
+/// @param takes "": any role
+std::vector<std::string> agent_arguments(const pods_wish& of, std::uint32_t cpus, const char* takes) {
+  std::vector<std::string> arguments{"agent",
+                                     "--join",
+                                     fmt::format("{}:{}", of.name, join_port),
+                                     "--key-file",
+                                     fmt::format("{}/key", secret_folder),
+                                     "--address",
+                                     "$(POD_IP)",
+                                     "--folder",
+                                     runs_folder,
+                                     "--cpus",
+                                     fmt::format("{}", cpus)};
+  if (takes != std::string_view{}) arguments.insert(arguments.end(), {"--takes", takes});
+  return arguments;
+}
+
+/// What the pods of hosts have alike, to which the control pod adds name, owner, host name and what
+/// it has itself.
+object agent_template(const pods_wish& of, const std::vector<std::string>& arguments, const node_part& has) {
   object mounts =
       object::array({volume_at("key", secret_folder, true), volume_at(run_volume, runs_folder, false)});
   object volumes = object::array({key_volume(of), folder_of_pod(run_volume, of.disk)});
-  const auto own_gpus = of.gpus == of.control_gpus ? 0 : of.gpus;
-  auto contained = container(of, arguments, {.cpus = of.cpus, .gpus = own_gpus}, std::move(mounts));
+  auto contained = container(of, arguments, has, std::move(mounts));
   contained.erase("image");
   auto pod = pod_template(of, "host", std::move(contained), std::move(volumes),
-                          of.leave_grace.count() + host_grace_s, own_gpus);
+                          of.leave_grace.count() + host_grace_s, has.gpus);
+  if (of.has_copies) pod["metadata"]["annotations"][autoscaler_annotation] = "true";
+  return pod;
+}
+
+/// The control pod reads here too what holds for the pods of all groups.
+object host_template(const pods_wish& of) {
+  const auto own_gpus = of.gpus == of.control_gpus ? 0 : of.gpus;
+  auto pod = agent_template(of, agent_arguments(of, of.cpus, of.ps_hosts > 0 ? "workers" : ""),
+                            {.cpus = of.cpus, .gpus = own_gpus});
   for (const auto& [key, text] : of.nodes.hosts_labels) pod["spec"]["nodeSelector"][key] = text;
   if (own_gpus > 0) pod["spec"]["tolerations"] = object::array({toleration_of_gpus(of.nodes)});
   leave_silent_nodes(pod, silent_node_s);
@@ -205,11 +223,16 @@ object host_template(const pods_wish& of) {
     annotations[kubernetes::preemptible_class_annotation] = of.preemptible_class;
   }
   if (of.has_standby) annotations[kubernetes::standby_annotation] = "true";
-  if (of.has_copies) {
-    annotations[kubernetes::budget_annotation] = kubernetes::budget_name_of(of.name);
-    annotations[autoscaler_annotation] = "true";
-  }
+  if (of.has_copies) annotations[kubernetes::budget_annotation] = kubernetes::budget_name_of(of.name);
   if (annotations.empty()) pod["metadata"].erase("annotations");
+  return pod;
+}
+
+object ps_template(const pods_wish& of) {
+  auto pod = agent_template(of, agent_arguments(of, of.ps_cpus, "ps_shards"),
+                            {.cpus = of.ps_cpus, .memory = of.ps_memory});
+  for (const auto& [key, text] : of.nodes.ps_labels) pod["spec"]["nodeSelector"][key] = text;
+  leave_silent_nodes(pod, silent_node_s);
   return pod;
 }
 
@@ -226,14 +249,15 @@ object eviction_budget(const pods_wish& of) {
 
 /// What the job reads: a root that is started again goes on with the job that it began.
 object files(const pods_wish& of) {
+  object data{{"job.yaml", of.job_file},
+              {"hosts.yaml", list_of_hosts(of)},
+              {pod_template_key, host_template(of).dump(2) + "\n"}};
+  if (of.ps_hosts > 0) data[ps_template_key] = ps_template(of).dump(2) + "\n";
   return {{"apiVersion", "v1"},
           {"kind", "ConfigMap"},
           {"metadata", metadata(of, files_name(of))},
           {"immutable", true},
-          {"data",
-           {{"job.yaml", of.job_file},
-            {"hosts.yaml", list_of_hosts(of)},
-            {pod_template_key, host_template(of).dump(2) + "\n"}}}};
+          {"data", std::move(data)}};
 }
 
 /// Which controls the pods of hosts: how many there are to be. The control pod gives it to its Job.
@@ -242,10 +266,12 @@ object pods(const pods_wish& of) {
   // With fewer than the job may begin with there would be more roles on a pod than its size is for.
   named["annotations"] = {{hosts_min_annotation, fmt::format("{}", std::max(of.hosts_min, 2U) - 1)},
                           {hosts_max_annotation, fmt::format("{}", of.hosts_max)}};
+  object wanted{{kubernetes::hosts_key, fmt::format("{}", of.hosts)}};
+  if (of.ps_hosts > 0) wanted[kubernetes::ps_key] = fmt::format("{}", of.ps_hosts);
   return {{"apiVersion", "v1"},
           {"kind", "ConfigMap"},
           {"metadata", std::move(named)},
-          {"data", {{kubernetes::hosts_key, fmt::format("{}", of.hosts)}}}};
+          {"data", std::move(wanted)}};
 }
 
 } // namespace

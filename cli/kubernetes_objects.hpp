@@ -35,14 +35,19 @@ struct pods_wish {
   std::string image;      ///< with dlrun in it
   std::string job_file;   ///< its text
   std::vector<std::string> overrides{};
-  std::uint32_t hosts = 1;     ///< pods beside the control pod
+  std::uint32_t hosts = 1;     ///< pods beside the control pod and those for PS shards
   std::uint32_t hosts_max = 1; ///< to so many they may be scaled
   std::uint32_t hosts_min = 2; ///< the job begins when so many are there, the control pod included
+  /// Pods that take PS shards and their copies alone, beside those; others then take workers, and
+  /// PS shards only while none of these is there. The job begins when all are there.
+  std::uint32_t ps_hosts = 0;
   std::uint32_t cpus = 1;      ///< of each pod
   /// Of the control pod, for PS shards, copies and workers; null: as many. With 0 it has one, and
   /// takes none of them while another pod is there.
   std::optional<std::uint32_t> control_cpus{};
-  std::string memory{};               ///< likewise; as Kubernetes writes it, as are the next
+  std::uint32_t ps_cpus = 1;          ///< of each pod for PS shards
+  std::string ps_memory{};            ///< likewise; as Kubernetes writes it, as are the next
+  std::string memory{};               ///< of each other pod
   std::string memory_max{};           ///< of a pod of a host that was out of it; "": no more than `memory`
   std::string disk{};                 ///< of each folder of the run
   std::uint64_t data_bytes_max = 0;   ///< that it may decode; 0: as the job says
@@ -77,6 +82,9 @@ inline bool spares_control(const pods_wish& of) {
   return of.control_cpus == 0U || (of.gpus > 0 && of.control_gpus == 0);
 }
 
+/// Hosts with which the job begins at least, the control pod included.
+inline std::uint32_t hosts_at_least(const pods_wish& of) { return of.hosts_min + of.ps_hosts; }
+
 /// Of the ConfigMap that controls the pods of hosts: between which numbers it may be scaled.
 inline constexpr auto hosts_min_annotation = "dlrun/hosts-min";
 inline constexpr auto hosts_max_annotation = "dlrun/hosts-max";
@@ -101,6 +109,8 @@ std::string run_folder_of(const std::string& job);
 
 /// In job_folder of the control pod, and in the ConfigMap behind it: of the pods of hosts, as JSON.
 inline constexpr auto pod_template_key = "pod.json";
+/// Likewise of those for PS shards, where there are any.
+inline constexpr auto ps_template_key = "ps-pod.json";
 
 /// With the longest name that there is room for: a host is called NAME-hosts- and a number of up to
 /// three digits, in 63 characters.

@@ -98,6 +98,8 @@ result<void> read_nodes(const node_options& given, node_choice& choice) {
   if (auto added = add_labels("--hosts-node-selector", given.hosts_labels, choice, choice.hosts_labels);
       !added)
     return added;
+  if (auto added = add_labels("--ps-node-selector", given.ps_labels, choice, choice.ps_labels); !added)
+    return added;
   for (const auto& one : given.tolerations) {
     auto read = read_toleration(one);
     if (!read) return tl::unexpected(read.error());

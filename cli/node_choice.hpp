@@ -24,6 +24,7 @@ using node_label = std::pair<std::string, std::string>;
 struct node_choice {
   std::vector<node_label> labels{};            ///< that a node has to have
   std::vector<node_label> hosts_labels{};      ///< those that one of a pod of a host has to have too
+  std::vector<node_label> ps_labels{};         ///< likewise of a pod for PS shards
   std::vector<toleration> tolerations{};       ///< of all pods
   std::string gpu_resource = "nvidia.com/gpu"; ///< by which GPUs are asked for
   std::string gpu_runtime_class{};             ///< of pods with GPUs; "": that which the cluster gives them
@@ -32,7 +33,8 @@ struct node_choice {
 /// As the options are given.
 struct node_options {
   std::vector<std::string> labels{};       ///< KEY=VALUE
-  std::vector<std::string> hosts_labels{}; ///< likewise
+  std::vector<std::string> hosts_labels{}; ///< likewise, as the next
+  std::vector<std::string> ps_labels{};
   std::vector<std::string> tolerations{};  ///< KEY[=VALUE]:EFFECT
 };
 

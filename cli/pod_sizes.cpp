@@ -41,6 +41,17 @@ tl::unexpected<error> too_small(std::string_view option, const std::string& valu
                           mebibytes(most.bytes), most.what, option, enough, way_out));
 }
 
+/// When the data that a pod may have is known.
+result<void> settle_ps_memory(const runtime::job_sizes& sizes, std::uint64_t data, pods_wish& wanted) {
+  if (wanted.ps_hosts == 0) return {};
+  const auto rows = runtime::needs_of_ps_pod(sizes, data).memory;
+  const auto sum = runtime::sum_of(rows);
+  if (wanted.ps_memory.empty()) wanted.ps_memory = memory_text(sum);
+  if (size_bytes(wanted.ps_memory).value_or(0) >= sum) return {};
+  return too_small("--ps-memory", wanted.ps_memory, rows, memory_text(sum),
+                   "take a smaller model, or less data by data.memory_limit");
+}
+
 /// What is left beside the rest is for data, unless the job says how much that is.
 result<void> settle_memory(const runtime::job_sizes& sizes, std::uint32_t pods, std::uint64_t data,
                            pods_wish& wanted) {
@@ -79,7 +90,7 @@ std::uint32_t pods_at_least(const pods_wish& wanted) {
 }
 
 result<runtime::job_sizes> sizes_on_pods(const spec::JobSpec& job, const pods_wish& wanted) {
-  auto sizes = runtime::sizes_of(job, wanted.hosts_min);
+  auto sizes = runtime::sizes_of(job, hosts_at_least(wanted));
   const bool is_control_without = wanted.gpus > 0 && wanted.control_gpus == 0 && wanted.control_cpus != 0U;
   if (sizes && is_control_without) sizes->pods_without_gpus = 1;
   return sizes;
@@ -92,6 +103,8 @@ result<void> settle_sizes(const spec::JobSpec& job, pods_wish& wanted) {
   const auto pods = pods_at_least(wanted);
   const auto data = job::parse_bytes(job.data().memory_limit()).value_or(0);
   if (auto settled = settle_memory(*sizes, pods, data, wanted); !settled) return settled;
+  if (auto settled = settle_ps_memory(*sizes, std::max(data, wanted.data_bytes_max), wanted); !settled)
+    return settled;
   const auto disk = runtime::needs_of_pod(*sizes, pods, data).disk;
   const auto sum = runtime::sum_of(disk);
   if (wanted.disk.empty()) wanted.disk = disk_text(sum);

@@ -39,7 +39,7 @@ bool sleep_for(std::chrono::seconds pause, const std::stop_token& stop) {
 
 /// Without copies what ran in the control pod is nowhere else.
 bool have_hosts_all() {
-  const auto pod_template = read_pod_template();
+  const auto pod_template = read_pod_template(pod_template_key);
   return pod_template && !kubernetes::budget_of(*pod_template).empty();
 }
 

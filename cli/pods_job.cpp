@@ -100,11 +100,12 @@ result<void> check_job(const spec::JobSpec& job, const pods_wish& wanted) {
   if (!wanted.archive_claim.empty() && job.cluster().journal().has_etcd())
     return refuse("cluster.journal: one in an etcd is not archived: leave --archive-claim out, or let the "
                   "journal be in the run folder");
-  if (const auto replicas = runtime::replicas_on(job, wanted.hosts_min); replicas > wanted.hosts_min)
+  const auto hosts = hosts_at_least(wanted);
+  if (const auto replicas = runtime::replicas_on(job, hosts); replicas > hosts)
     return refuse(
         fmt::format("durability.replicas: {0} stores of each PS shard are on as many hosts, and the job "
-                    "begins with {1}: --hosts-min {0}, or let it be auto",
-                    replicas, wanted.hosts_min));
+                    "begins with {1}: --hosts-min {2}, or let it be auto",
+                    replicas, hosts, replicas - wanted.ps_hosts));
   return {};
 }
 
@@ -129,7 +130,7 @@ result<void> read_pods_job(const std::string& file, pods_wish& wanted) {
   if (auto settled = settle_sizes(*job, wanted); !settled) return settled;
   if (wanted.name.empty()) wanted.name = job->name();
   wanted.job_file = std::move(*text);
-  wanted.has_copies = runtime::replicas_on(*job, wanted.hosts_min) > 1;
+  wanted.has_copies = runtime::replicas_on(*job, hosts_at_least(wanted)) > 1;
   wanted.leave_grace =
       std::chrono::seconds{static_cast<std::int64_t>(std::ceil(job->cluster().leave_grace_s()))};
   return {};

@@ -35,8 +35,8 @@ result<void> check_name_of(std::string_view option, const std::string& name) {
 
 result<void> check_sizes(const pods_wish& pods) {
   for (const auto& [option, value] :
-       {std::pair{"--memory", &pods.memory}, std::pair{"--memory-max", &pods.memory_max},
-        std::pair{"--disk", &pods.disk}})
+       {std::pair{"--memory", &pods.memory}, std::pair{"--ps-memory", &pods.ps_memory},
+        std::pair{"--memory-max", &pods.memory_max}, std::pair{"--disk", &pods.disk}})
     if (!value->empty() && !is_size(*value))
       return refuse_option(
           option, *value,
@@ -50,6 +50,27 @@ result<void> check_image(const std::string& image) {
   if (!image.empty() && std::ranges::all_of(image, is_graphic)) return {};
   return refuse_option("--image", image,
                        "expected the name of an image, as in registry.example.com/dlrun:0.2.0");
+}
+
+/// Where some pods are for PS shards, others are for workers, and the control pod is for neither.
+result<void> settle_ps_hosts(pods_options& options) {
+  auto& pods = options.pods;
+  if (pods.ps_hosts == 0) {
+    const auto alone = [](const char* option, const std::string& value) {
+      return refuse_option(option, value,
+                           "it is of pods for PS shards: say how many with --ps-hosts, or leave it out");
+    };
+    if (options.ps_cpus != 0) return alone("--ps-cpus", std::to_string(options.ps_cpus));
+    if (!pods.ps_memory.empty()) return alone("--ps-memory", pods.ps_memory);
+    if (!options.nodes.ps_labels.empty()) return alone("--ps-node-selector", options.nodes.ps_labels.front());
+    return {};
+  }
+  if (pods.control_cpus.value_or(0) != 0)
+    return refuse_option("--control-cpus", std::to_string(*pods.control_cpus),
+                         "with --ps-hosts PS shards, copies and workers are on other pods: leave it out");
+  pods.control_cpus = 0;
+  pods.ps_cpus = std::max(options.ps_cpus, 1U);
+  return {};
 }
 
 result<void> check_hosts_min(pods_options& options) {
@@ -71,6 +92,11 @@ result<void> check_hosts_min(pods_options& options) {
 result<void> check_hosts_max(pods_options& options) {
   auto& pods = options.pods;
   pods.hosts_max = options.hosts_max == 0 ? pods.hosts : options.hosts_max;
+  if (pods.hosts_max + pods.ps_hosts > kubernetes::slots_max)
+    return refuse_option("--ps-hosts", std::to_string(pods.ps_hosts),
+                         fmt::format("a job has at most {} pods beside the control pod, and --hosts or "
+                                     "--hosts-max has {} of them: let one be less",
+                                     kubernetes::slots_max, pods.hosts_max));
   if (pods.hosts_max >= pods.hosts) return {};
   return refuse_option(
       "--hosts-max", std::to_string(options.hosts_max),
@@ -114,10 +140,14 @@ result<void> check_standby(const pods_wish& pods) {
 
 /// When --memory is known.
 result<void> check_memory_max(const pods_wish& pods) {
-  if (pods.memory_max.empty() || size_bytes(pods.memory_max) >= size_bytes(pods.memory)) return {};
-  return refuse_option("--memory-max", pods.memory_max,
-                       fmt::format("each pod has --memory {} from the start, so let it be {} or more",
-                                   pods.memory, pods.memory));
+  if (pods.memory_max.empty()) return {};
+  for (const auto& [option, memory] :
+       {std::pair{"--memory", &pods.memory}, std::pair{"--ps-memory", &pods.ps_memory}})
+    if (!memory->empty() && size_bytes(pods.memory_max) < size_bytes(*memory))
+      return refuse_option("--memory-max", pods.memory_max,
+                           fmt::format("each pod has {} {} from the start, so let it be {} or more", option,
+                                       *memory, *memory));
+  return {};
 }
 
 result<void> check_archives(const pods_wish& pods) {
@@ -176,6 +206,7 @@ result<void> check(pods_options& options) {
         "--run-claim");
   if (fine) fine = check_sizes(pods);
   if (fine) fine = read_nodes(options.nodes, pods.nodes);
+  if (fine) fine = settle_ps_hosts(options);
   if (fine) fine = settle_gpus(options.gpus, pods);
   if (fine) fine = check_hosts_min(options);
   if (fine) fine = check_hosts_max(options);
@@ -196,9 +227,10 @@ result<void> make_key(pods_wish& pods) {
 }
 
 /// What was not asked for and matters.
-void say_settled(const pods_wish& pods, bool has_memory, bool has_disk) {
+void say_settled(const pods_wish& pods, bool has_memory, bool has_ps_memory, bool has_disk) {
   std::string made;
   if (!has_memory) made += fmt::format(" --memory {}", pods.memory);
+  if (!has_ps_memory && pods.ps_hosts > 0) made += fmt::format(" --ps-memory {}", pods.ps_memory);
   if (!has_disk) made += fmt::format(" --disk {}", pods.disk);
   if (made.empty()) return;
   if (pods.data_bytes_max > 0)
@@ -277,12 +309,29 @@ void add_nodes(CLI::App& command, node_options& nodes) {
       ->allow_extra_args(false);
   command
       .add_option("--hosts-node-selector", nodes.hosts_labels,
-                  "The same for the pods beside the control pod alone; may be repeated")
+                  "The same for the pods of --hosts alone; may be repeated")
+      ->allow_extra_args(false);
+  command
+      .add_option("--ps-node-selector", nodes.ps_labels,
+                  "The same for the pods of --ps-hosts alone; may be repeated")
       ->allow_extra_args(false);
   command
       .add_option("--toleration", nodes.tolerations,
                   "Use nodes with this taint too, KEY[=VALUE]:EFFECT; may be repeated")
       ->allow_extra_args(false);
+}
+
+void add_ps_hosts(CLI::App& command, pods_options& options) {
+  auto& pods = options.pods;
+  command
+      .add_option("--ps-hosts", pods.ps_hosts,
+                  "Pods beside those, for PS shards and their copies alone; those of --hosts are for workers "
+                  "then (default: none)")
+      ->check(whole_number(1, kubernetes::slots_max));
+  command.add_option("--ps-cpus", options.ps_cpus, "Cores of each pod for PS shards (default: 1)")
+      ->check(whole_number(1, pod_cpus_max));
+  command.add_option("--ps-memory", pods.ps_memory,
+                     "Memory of each pod for PS shards (default: what the job needs)");
 }
 
 void add_options_of_pods(CLI::App& command, pods_options& options) {
@@ -299,6 +348,7 @@ void add_options_of_pods(CLI::App& command, pods_options& options) {
       .add_option("--hosts-max", options.hosts_max,
                   "To so many pods beside the control pod 'dlrun scale --hosts' may go (default: --hosts)")
       ->check(whole_number(1, kubernetes::slots_max));
+  add_ps_hosts(command, options);
   command.add_option("--cpus", pods.cpus, "Cores of each pod (default: 1)")
       ->check(whole_number(1, pod_cpus_max));
   add_control_cpus(command, pods.control_cpus);
@@ -381,11 +431,12 @@ void add_pods_options(CLI::App& command, pods_options& options) {
 
 result<void> settle(pods_options& options) {
   auto& pods = options.pods;
-  const bool has_memory = !pods.memory.empty(), has_disk = !pods.disk.empty();
+  const bool has_memory = !pods.memory.empty(), has_ps_memory = !pods.ps_memory.empty(),
+             has_disk = !pods.disk.empty();
   if (auto fine = check(options); !fine) return fine;
   if (pods.secret.empty())
     if (auto made = make_key(pods); !made) return made;
-  say_settled(pods, has_memory, has_disk);
+  say_settled(pods, has_memory, has_ps_memory, has_disk);
   say_gpus(pods);
   say_lost(pods);
   return {};

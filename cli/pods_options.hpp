@@ -20,6 +20,7 @@ struct pods_options {
   pods_wish pods{.name = {}, .name_space = {}, .image = {}, .job_file = {}};
   std::uint32_t hosts_min = 0; ///< 0: all
   std::uint32_t hosts_max = 0; ///< 0: no more than pods.hosts
+  std::uint32_t ps_cpus = 0;   ///< 0: 1
   gpu_options gpus{};
   node_options nodes{};
 };

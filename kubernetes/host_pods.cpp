@@ -139,7 +139,7 @@ void host_pods::say_who_leads() {
 /// Of what was told of pods, all is known then.
 void host_pods::say_when_whole() {
   const bool is_whole = plan_.is_whole(wanted_);
-  if (is_whole && !is_whole_) options_.tell(fmt::format("all {} pods of hosts run", wanted_.count));
+  if (is_whole && !is_whole_) options_.tell(fmt::format("all {} pods of hosts run", wanted_.count()));
   is_whole_ = is_whole;
 }
 
@@ -153,7 +153,7 @@ void host_pods::carry_out(const std::vector<pod_action>& actions) {
 }
 
 std::optional<api_refusal> host_pods::carry_out(const create_pod& what) {
-  if (what.slot >= wanted_.count || wanted_.owner.empty()) return std::nullopt;
+  if (!wanted_.contains(what.slot) || wanted_.owner.empty()) return std::nullopt;
   const auto made = requests_.create(what, wanted_.owner, give_up());
   const auto now = client_.time().now();
   if (!made) {

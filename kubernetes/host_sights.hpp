@@ -1,6 +1,8 @@
 /// What a job says of its hosts, as far as their pods are concerned.
 #pragma once
 
+#include "kubernetes/pod_slot.hpp"
+
 #include <cstdint>
 #include <map>
 #include <string>
@@ -18,6 +20,6 @@ struct host_sight {
   bool is_only_place = false; ///< of something that was committed: it would be lost with its disk
 };
 /// By slot. A host that is not named never joined.
-using host_sights = std::map<std::uint32_t, host_sight>;
+using host_sights = std::map<pod_slot, host_sight>;
 
 } // namespace dlrun::kubernetes

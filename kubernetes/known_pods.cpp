@@ -9,7 +9,7 @@ const pod_record* known_pods::find(const std::string& uid) const {
   return found == pods_.end() ? nullptr : &found->second;
 }
 
-const std::vector<const pod_record*>& known_pods::of(std::uint32_t slot) const {
+const std::vector<const pod_record*>& known_pods::of(pod_slot slot) const {
   static const std::vector<const pod_record*> none;
   const auto found = slots_.find(slot);
   return found == slots_.end() ? none : found->second;

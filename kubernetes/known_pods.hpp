@@ -3,7 +3,6 @@
 
 #include "kubernetes/pod_record.hpp"
 
-#include <cstdint>
 #include <map>
 #include <string>
 #include <vector>
@@ -26,7 +25,7 @@ public:
   /// Null: it is not there. As the next, until the next change.
   const pod_record* find(const std::string& uid) const;
   /// In the order of their uids.
-  const std::vector<const pod_record*>& of(std::uint32_t slot) const;
+  const std::vector<const pod_record*>& of(pod_slot slot) const;
 
   /// In place of what was there with its uid.
   void put(const pod_record& pod);
@@ -34,7 +33,7 @@ public:
 
 private:
   std::map<std::string, pod_record> pods_;
-  std::map<std::uint32_t, std::vector<const pod_record*>> slots_; ///< elements of pods_
+  std::map<pod_slot, std::vector<const pod_record*>> slots_; ///< elements of pods_
 };
 
 } // namespace dlrun::kubernetes

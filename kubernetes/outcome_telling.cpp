@@ -63,7 +63,7 @@ answer<json> end_hosts(api_client& client, const outcome_telling& what, time_poi
 
 /// A control pod that Kubernetes starts once more before it takes its Job for failed makes none.
 answer<json> want_no_hosts(api_client& client, const outcome_telling& what, time_point give_up) {
-  const auto done = pod_requests{client, {.job = what.job}}.want(0, give_up);
+  const auto done = pod_requests{client, {.job = what.job}}.want_none(give_up);
   if (!done) return tl::unexpected(done.error());
   return json::object();
 }

@@ -70,10 +70,10 @@ void pod_plan::list(const pod_listing& all) {
 }
 
 bool pod_plan::is_whole(const wanted_pods& wanted) const {
-  if (!is_listed_ || wanted.count == 0 || pods_.all().size() != wanted.count) return false;
+  if (!is_listed_ || wanted.count() == 0 || pods_.all().size() != wanted.count()) return false;
   return std::ranges::all_of(pods_.all(), [&](const auto& one) {
     const auto& pod = one.second;
-    return pod.slot < wanted.count && pod.owner == wanted.owner && is_alive(pod) && pod.runs &&
+    return wanted.contains(pod.slot) && pod.owner == wanted.owner && is_alive(pod) && pod.runs &&
            pods_.of(pod.slot).size() == 1;
   });
 }
@@ -87,16 +87,17 @@ std::vector<pod_action> pod_plan::next(const wanted_pods& wanted, const std::opt
   std::vector<pod_action> out;
   if (!is_listed_ || wanted.owner.empty()) return out;
   count_memory_ends(now);
-  for (std::uint32_t slot = 0; slot < wanted.count; ++slot)
-    look_at_slot(slot, wanted, hosts ? &*hosts : nullptr, now, out);
+  for (const auto& [group, count] : {std::pair{pod_group::ps, wanted.ps}, {pod_group::hosts, wanted.hosts}})
+    for (std::uint32_t index = 0; index < count; ++index)
+      look_at_slot({group, index}, wanted, hosts ? &*hosts : nullptr, now, out);
   for (const auto& [uid, pod] : pods_.all())
-    if (pod.slot >= wanted.count && pod.owner == wanted.owner && !pod.is_going &&
+    if (!wanted.contains(pod.slot) && pod.owner == wanted.owner && !pod.is_going &&
         !has(planted_bug::keep_surplus))
-      remove(pod, fmt::format("{} pods of hosts are wanted", wanted.count), now, out);
+      remove(pod, fmt::format("{} pods of hosts are wanted", wanted.count()), now, out);
   return out;
 }
 
-void pod_plan::look_at_slot(std::uint32_t slot, const wanted_pods& wanted, const host_sights* hosts,
+void pod_plan::look_at_slot(pod_slot slot, const wanted_pods& wanted, const host_sights* hosts,
                             time_point now, std::vector<pod_action>& out) {
   auto& state = slots_[slot];
   const auto* alive = newest_alive(slot, state, wanted.owner);
@@ -120,7 +121,7 @@ void pod_plan::look_at_slot(std::uint32_t slot, const wanted_pods& wanted, const
 }
 
 /// Null: none lives. What was made and is not told of yet does.
-const pod_record* pod_plan::newest_alive(std::uint32_t slot, const slot_state& state,
+const pod_record* pod_plan::newest_alive(pod_slot slot, const slot_state& state,
                                          const std::string& owner) const {
   const bool is_made = state.unseen && state.unseen->owner == owner && is_alive(*state.unseen);
   const pod_record* found = is_made ? &*state.unseen : nullptr;
@@ -203,7 +204,7 @@ std::string pod_plan::why_more_memory(const pod_record& pod, slot_state& state) 
 }
 
 /// Of a slot where none lives; null: there is none.
-const pod_record* pod_plan::newest_ended(std::uint32_t slot, const std::string& owner) const {
+const pod_record* pod_plan::newest_ended(pod_slot slot, const std::string& owner) const {
   const pod_record* newest = nullptr;
   for (const auto* pod : pods_.of(slot))
     if (pod->owner == owner && (newest == nullptr || pod->incarnation > newest->incarnation)) newest = pod;
@@ -229,7 +230,7 @@ bool pod_plan::may_make(const slot_state& state, time_point now) const {
   return now >= state.not_before && now - *state.made_at >= std::min(pause, rules_.pause_max);
 }
 
-void pod_plan::make(std::uint32_t slot, slot_state& state, std::vector<pod_action>& out) {
+void pod_plan::make(pod_slot slot, slot_state& state, std::vector<pod_action>& out) {
   room_ -= 1;
   out.emplace_back(create_pod{slot, state.newest + 1, state.why, state.memory, refused_.nodes()});
 }

@@ -23,11 +23,15 @@ namespace dlrun::kubernetes {
 /// What users want.
 struct wanted_pods {
   std::string owner{};     ///< uid of the object that is to control them; "": nothing is done
-  std::uint32_t count = 0; ///< slots 0 to count - 1 are to have a pod
+  std::uint32_t hosts = 0; ///< slots 0 to hosts - 1 of group hosts are to have a pod
+  std::uint32_t ps = 0;    ///< likewise of group ps
+
+  std::uint32_t count() const { return hosts + ps; }
+  bool contains(pod_slot slot) const { return slot.index < (slot.group == pod_group::ps ? ps : hosts); }
 };
 
 struct create_pod {
-  std::uint32_t slot = 0;
+  pod_slot slot{};
   std::uint32_t incarnation = 0;
   std::string why;
   std::uint64_t memory = 0;         ///< bytes that it may use; 0: what the template says
@@ -135,17 +139,17 @@ private:
   void see(const pod_record& pod);
   void excuse(const pod_record& pod);
   void list(const pod_listing& all);
-  const pod_record* newest_alive(std::uint32_t slot, const slot_state& state, const std::string& owner) const;
-  void look_at_slot(std::uint32_t slot, const wanted_pods& wanted, const host_sights* hosts, time_point now,
+  const pod_record* newest_alive(pod_slot slot, const slot_state& state, const std::string& owner) const;
+  void look_at_slot(pod_slot slot, const wanted_pods& wanted, const host_sights* hosts, time_point now,
                     std::vector<pod_action>& out);
   std::string why_given_up(const pod_record& pod, slot_state& state, const host_sight* host, time_point now);
   void count_memory_ends(time_point now);
   bool is_out_of_memory_again(const pod_record& pod) const;
   std::string why_more_memory(const pod_record& pod, slot_state& state);
-  const pod_record* newest_ended(std::uint32_t slot, const std::string& owner) const;
+  const pod_record* newest_ended(pod_slot slot, const std::string& owner) const;
   bool is_finished(const pod_record* newest, slot_state& state, time_point now) const;
   bool may_make(const slot_state& state, time_point now) const;
-  void make(std::uint32_t slot, slot_state& state, std::vector<pod_action>& out);
+  void make(pod_slot slot, slot_state& state, std::vector<pod_action>& out);
   void remove(const pod_record& pod, std::string why, time_point now, std::vector<pod_action>& out);
   void remove_older(const pod_record& than, const std::string& owner, time_point now,
                     std::vector<pod_action>& out);
@@ -156,7 +160,7 @@ private:
   std::optional<time_point> looked_;
   bool is_listed_ = false;
   known_pods pods_;
-  std::map<std::uint32_t, slot_state> slots_;
+  std::map<pod_slot, slot_state> slots_;
   std::map<std::string, time_point> deletions_;    ///< that were asked for, by uid
   std::map<std::string, memory_ends> memory_ends_; ///< by uid
   std::optional<pods_end> end_;

@@ -94,7 +94,7 @@ std::optional<pod_record> read_pod(const json& pod) {
   if (made.name.empty() || made.uid.empty() || !slot || !incarnation) return std::nullopt;
   made.owner = controller_of(metadata);
   made.address = text_in(status, "podIP");
-  made.slot = *slot;
+  made.slot = {text_in(labels, group_label) == ps_group_word ? pod_group::ps : pod_group::hosts, *slot};
   made.incarnation = *incarnation;
   made.memory = memory_of(pod);
   made.node = text_in(member(pod, "spec"), "nodeName");

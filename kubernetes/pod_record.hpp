@@ -1,6 +1,8 @@
 /// pod_record: what is kept of a pod of a host, of the 10 KB that Kubernetes tells of it.
 #pragma once
 
+#include "kubernetes/pod_slot.hpp"
+
 #include <cstdint>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
@@ -12,16 +14,19 @@ namespace dlrun::kubernetes {
 // Labels of the pods of hosts.
 inline constexpr auto slot_label = "dlrun/slot";
 inline constexpr auto incarnation_label = "dlrun/incarnation";
+/// Of those of group `ps`: that word. Others have it not.
+inline constexpr auto group_label = "dlrun/group";
+inline constexpr auto ps_group_word = "ps";
 
 enum class pod_phase : std::uint8_t { pending, running, succeeded, failed };
 
-/// Slot I of a job is its host JOB-hosts-I; each pod that is made for it is an incarnation, from 1.
+/// Each pod that is made for a slot is an incarnation, from 1.
 struct pod_record {
   std::string name;
   std::string uid;
   std::string owner{};   ///< uid of the object that controls it
   std::string address{}; ///< "": it has none yet
-  std::uint32_t slot = 0;
+  pod_slot slot{};
   std::uint32_t incarnation = 0;
   pod_phase phase = pod_phase::pending;
   bool is_going = false;                ///< it was deleted, and may still run

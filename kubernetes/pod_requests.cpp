@@ -69,12 +69,22 @@ std::string pods_selector(const std::string& job, const char* component) {
 }
 
 /// If that slot is one of those which may go at short notice.
-void make_preemptible(std::uint32_t slot, json& made) {
+void make_preemptible(pod_slot slot, json& made) {
   const auto& annotations = member(member(made, "metadata"), "annotations");
   const auto from = number_of(text_in(annotations, preemptible_annotation));
-  if (!from || slot < *from) return;
+  if (!from || slot.index < *from) return;
   made["spec"]["priorityClassName"] = text_in(annotations, preemptible_class_annotation);
   made["spec"]["containers"][0]["args"].push_back("--preemptible");
+}
+
+std::string before_index(const std::string& job, pod_group group) {
+  return job + (group == pod_group::ps ? "-ps-" : "-hosts-");
+}
+
+/// @returns nothing for what is no number of pods.
+std::optional<std::uint32_t> pods_in(const std::string& text) {
+  const auto count = number_of(text);
+  return count && *count <= slots_max ? count : std::nullopt;
 }
 
 api_refusal odd(const std::string& what) {
@@ -85,18 +95,19 @@ api_refusal odd(const std::string& what) {
 
 std::string pods_object_of(const std::string& job) { return job + "-pods"; }
 
-std::string host_of(const std::string& job, std::uint32_t slot) {
-  return fmt::format("{}-hosts-{}", job, slot);
-}
+std::string host_of(const std::string& job, pod_slot slot) { return before_index(job, slot.group) + std::to_string(slot.index); }
 
-std::string pod_of(const std::string& job, std::uint32_t slot, std::uint32_t incarnation) {
+std::string pod_of(const std::string& job, pod_slot slot, std::uint32_t incarnation) {
   return fmt::format("{}-{}", host_of(job, slot), incarnation);
 }
 
-std::optional<std::uint32_t> slot_of(const std::string& job, const std::string& host) {
-  const auto before = job + "-hosts-";
-  const auto slot = host.starts_with(before) ? number_of(host.substr(before.size())) : std::nullopt;
-  return slot && host_of(job, *slot) == host ? slot : std::nullopt;
+std::optional<pod_slot> slot_of(const std::string& job, const std::string& host) {
+  for (const auto group : {pod_group::hosts, pod_group::ps}) {
+    const auto before = before_index(job, group);
+    const auto index = host.starts_with(before) ? number_of(host.substr(before.size())) : std::nullopt;
+    if (index && host_of(job, {group, *index}) == host) return pod_slot{group, *index};
+  }
+  return std::nullopt;
 }
 
 std::string selector_of(const std::string& job) { return pods_selector(job, "host"); }
@@ -113,7 +124,8 @@ json pod_object(const json& pod_template, const std::string& job, const create_p
   made["kind"] = "Pod";
   auto& metadata = made["metadata"];
   metadata["name"] = pod_of(job, what.slot, what.incarnation);
-  metadata["labels"][slot_label] = std::to_string(what.slot);
+  metadata["labels"][slot_label] = std::to_string(what.slot.index);
+  if (what.slot.group == pod_group::ps) metadata["labels"][group_label] = ps_group_word;
   metadata["labels"][incarnation_label] = std::to_string(what.incarnation);
   metadata["ownerReferences"] = json::array({{{"apiVersion", "v1"},
                                               {"kind", "ConfigMap"},
@@ -135,20 +147,31 @@ answer<wanted_pods> pod_requests::wanted(time_point give_up) {
   if (!found && found.error().kind == refusal_kind::not_there) return wanted_pods{};
   if (!found) return tl::unexpected(found.error());
   if (!text_at(*found, "/metadata/deletionTimestamp").empty()) return wanted_pods{};
-  const auto count = number_of(text_at(*found, "/data/hosts"));
-  if (!count || *count > slots_max)
-    return tl::unexpected(
-        api_refusal{refusal_kind::wrong, fmt::format("ConfigMap '{}': its '{}' is no number up to {}",
-                                                     pods_object_of(source_.job), hosts_key, slots_max)});
-  wanted_pods made{text_at(*found, "/metadata/uid"), *count};
+  const auto wrong = [this](const char* key) {
+    return tl::unexpected(api_refusal{
+        refusal_kind::wrong, fmt::format("ConfigMap '{}': its '{}' is no number up to {}",
+                                         pods_object_of(source_.job), key, slots_max)});
+  };
+  const auto hosts = pods_in(text_at(*found, "/data/hosts"));
+  if (!hosts) return wrong(hosts_key);
+  const bool has_ps = found->contains(json::json_pointer{"/data/ps"}); // want_none() writes it in any case
+  const auto ps = has_ps ? pods_in(text_at(*found, "/data/ps")) : 0;
+  if (!ps) return wrong(ps_key);
+  if (*ps > 0 && source_.ps_template.is_null())
+    return tl::unexpected(api_refusal{
+        refusal_kind::wrong,
+        fmt::format("ConfigMap '{}' wants {} pods for PS shards, and the job has no template for them",
+                    pods_object_of(source_.job), *ps)});
+  wanted_pods made{text_at(*found, "/metadata/uid"), *hosts, *ps};
   if (made.owner.empty()) return tl::unexpected(odd("ConfigMap"));
   if (!found->contains(json::json_pointer{"/metadata/ownerReferences/0"}))
     if (auto given = give_to_job(give_up); !given) return tl::unexpected(given.error());
   return made;
 }
 
-answer<void> pod_requests::want(std::uint32_t count, time_point give_up) {
-  const json patch{{"data", {{hosts_key, std::to_string(count)}}}};
+/// Whether the job has such pods or not.
+answer<void> pod_requests::want_none(time_point give_up) {
+  const json patch{{"data", {{hosts_key, "0"}, {ps_key, "0"}}}};
   if (const auto done = client_.ask(for_pods_object("patch", source_.job, patch.dump()), give_up); !done)
     return tl::unexpected(done.error());
   return {};
@@ -178,8 +201,11 @@ answer<void> pod_requests::look_at_own_pod(time_point give_up) {
   if (!own) return tl::unexpected(own.error());
   const json::json_pointer image{"/spec/containers/0/image"};
   if (!own->contains(image)) return tl::unexpected(odd("Pod"));
-  source_.pod_template[image] = own->at(image);
-  make_like(own->at("spec"), source_.pod_template["spec"]);
+  for (auto* one : {&source_.pod_template, &source_.ps_template}) {
+    if (one == &source_.ps_template && one->is_null()) continue;
+    (*one)[image] = own->at(image);
+    make_like(own->at("spec"), (*one)["spec"]);
+  }
   is_like_own_pod_ = true;
   return {};
 }
@@ -188,7 +214,9 @@ answer<std::optional<pod_record>> pod_requests::create(const create_pod& what, c
                                                        time_point give_up) {
   if (const auto seen = look_at_own_pod(give_up); !seen) return tl::unexpected(seen.error());
   auto request = for_pods("create");
-  request.body = pod_object(source_.pod_template, source_.job, what, owner).dump();
+  const auto& pod_template =
+      what.slot.group == pod_group::ps ? source_.ps_template : source_.pod_template;
+  request.body = pod_object(pod_template, source_.job, what, owner).dump();
   auto made = client_.ask(request, give_up);
   if (!made && made.error().kind == refusal_kind::conflict) {
     made = client_.ask(for_pods("get", pod_of(source_.job, what.slot, what.incarnation)), give_up);

@@ -13,16 +13,18 @@ namespace dlrun::kubernetes {
 
 // In the ConfigMap of the pods: how many there are to be.
 inline constexpr auto hosts_key = "hosts";
+/// Likewise of group ps; absent: none.
+inline constexpr auto ps_key = "ps";
 /// The control pod is a host too.
 inline constexpr std::uint32_t slots_max = base::job_hosts_max - 1;
 
 /// ConfigMap that controls the pods of hosts.
 std::string pods_object_of(const std::string& job);
 /// Name of the host of a slot; those of its pods have the incarnation behind it.
-std::string host_of(const std::string& job, std::uint32_t slot);
-std::string pod_of(const std::string& job, std::uint32_t slot, std::uint32_t incarnation);
+std::string host_of(const std::string& job, pod_slot slot);
+std::string pod_of(const std::string& job, pod_slot slot, std::uint32_t incarnation);
 /// For a host's name; nothing where it is none of the job's.
-std::optional<std::uint32_t> slot_of(const std::string& job, const std::string& host);
+std::optional<pod_slot> slot_of(const std::string& job, const std::string& host);
 /// Of the Job of the control pods: which of them is the root. Where the template for pods of hosts
 /// says that there may be two.
 inline constexpr auto leader_annotation = "dlrun/leader";
@@ -37,7 +39,7 @@ std::string selector_of(const std::string& job);
 /// Of its control pods.
 std::string control_selector_of(const std::string& job);
 
-/// The pod of a slot, made of the template (labels and spec) that all have.
+/// The pod of a slot, made of the template (labels and spec) that all of its group have.
 nlohmann::json pod_object(const nlohmann::json& pod_template, const std::string& job, const create_pod& what,
                           const std::string& owner);
 
@@ -45,7 +47,8 @@ nlohmann::json pod_object(const nlohmann::json& pod_template, const std::string&
 struct pods_source {
   std::string job;                  ///< name of the Job of the control pod
   std::string own_pod{};            ///< the control pod; "": nothing is made
-  nlohmann::json pod_template = {}; ///< labels and spec
+  nlohmann::json pod_template = {}; ///< of group hosts: labels and spec
+  nlohmann::json ps_template = {};  ///< of group ps; null: no pod of it is wanted
 };
 
 /// One thread; each call blocks until `give_up` at most.
@@ -60,8 +63,8 @@ public:
   /// Kubernetes deletes it and its pods with that. A ConfigMap that is gone, or about to go, wants
   /// nothing.
   answer<wanted_pods> wanted(time_point give_up);
-  /// That many are to be there from now on.
-  answer<void> want(std::uint32_t count, time_point give_up);
+  /// No pod is to be there from now on.
+  answer<void> want_none(time_point give_up);
   /// Makes it, with image, pull secrets, priority class and scheduler of the control pod, whatever
   /// the template says; with its node selector and tolerations beside those of the template; and
   /// with its memory, GPUs, variables and runtime class where the template has none. Who changes

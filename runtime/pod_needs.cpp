@@ -153,6 +153,7 @@ private:
   }
 
   void add_workers() {
+    if (share_.workers == 0) return;
     const std::uint64_t workers = share_.workers;
     const auto slots = rounded_up(job_.slots, job_.workers);
     const auto kept = std::uint64_t{steps_kept(job_)} * nodes_of_a_worker(job_) + 1 +
@@ -282,6 +283,12 @@ pod_share largest_share(const job_sizes& job, std::uint32_t pods) {
 
 pod_needs needs_of_pod(const job_sizes& job, std::uint32_t pods, std::uint64_t data) {
   return {memory_rows{job, largest_share(job, pods), data}.take(), disk_rows(job)};
+}
+
+pod_needs needs_of_ps_pod(const job_sizes& job, std::uint64_t data) {
+  const auto shards = static_cast<std::uint32_t>(job.shards.size());
+  const pod_share all{.workers = 0, .ps_shards = shards, .keepers = job.copies == 0 ? 0 : shards};
+  return {memory_rows{job, all, data}.take(), disk_rows(job)};
 }
 
 std::uint64_t sum_of(const std::vector<pod_need>& rows) {

@@ -71,6 +71,9 @@ struct pod_needs {
 /// @param pods as of largest_share()
 pod_needs needs_of_pod(const job_sizes& job, std::uint32_t pods, std::uint64_t data);
 
+/// The same of a pod that takes PS shards and their copies alone: it may have all of them.
+pod_needs needs_of_ps_pod(const job_sizes& job, std::uint64_t data);
+
 std::uint64_t sum_of(const std::vector<pod_need>& rows);
 
 } // namespace dlrun::runtime

@@ -19,8 +19,10 @@ agent::host_view host(std::string name, std::string_view state, std::string addr
 TEST(pods_hosts, are_those_of_the_job_by_slot) {
   const auto all =
       sights_of("x", {host("control", "there", "10.0.0.1"), host("x-hosts-0", "there", "10.0.0.2"),
-                      host("x-hosts-12", "away", "10.0.0.3"), host("x-hosts-1-1", "there")});
-  ASSERT_EQ(all.size(), 2U);
+                      host("x-hosts-12", "away", "10.0.0.3"), host("x-hosts-1-1", "there"),
+                      host("x-ps-0", "there", "10.0.0.4")});
+  ASSERT_EQ(all.size(), 3U);
+  EXPECT_EQ(all.at({kubernetes::pod_group::ps, 0}).address, "10.0.0.4");
   EXPECT_EQ(all.at(0).standing, host_standing::there);
   EXPECT_EQ(all.at(0).address, "10.0.0.2");
   EXPECT_EQ(all.at(12).standing, host_standing::away);

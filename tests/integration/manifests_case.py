@@ -16,7 +16,8 @@ IMAGE = "registry.example.com/dlrun:0.2.0"
 def specs_of(objects):
     [(name, job)] = [(name, one) for (kind, name), one in objects.items() if kind == "Job"]
     control = job["spec"]["template"]["spec"]
-    return {name: control, f"{name}-hosts": made_like(control, host_template(objects)["spec"])}
+    templates = {f"{name}-hosts": host_template(objects), f"{name}-ps": host_template(objects, "ps-pod.json")}
+    return {name: control} | {kind: made_like(control, one["spec"]) for kind, one in templates.items() if one}
 
 
 def made_like(control, template):
@@ -38,10 +39,9 @@ def made_like(control, template):
     return made
 
 
-def host_template(objects):
-    """Of the pods of hosts."""
-    [text] = [one["data"]["pod.json"] for one in objects.values() if one["kind"] == "ConfigMap" and "pod.json" in one["data"]]
-    return json.loads(text)
+def host_template(objects, key="pod.json"):
+    """Of the pods of hosts. None: there is none."""
+    return next((json.loads(one["data"][key]) for one in objects.values() if one["kind"] == "ConfigMap" and key in one["data"]), None)
 
 
 def hosts_file(objects):

@@ -23,6 +23,7 @@ class fits_kubernetes(writes_manifests):
     OPTIONS = ((), ("--set", "cluster.journal.etcd.endpoints=https://etcd:2379", "--model-claim", "models"),
                ("--set", "cluster.journal.etcd.endpoints=https://etcd:2379", "--standby"), ("--hosts", "999", "--name", "a" * 53),
                ("--hosts-min", "1"),
+               ("--ps-hosts", "3", "--ps-cpus", "2", "--ps-node-selector", "disk=fast"),
                ("--set", "cluster.device=cuda", "--gpus", "2", "--control-cpus", "0", "--gpu-runtime-class", "nvidia", "--hosts-node-selector", "gpu=h200",
                 "--toleration", "spot=true:NoExecute", "--toleration", "a/b:NoSchedule"),
                ("--namespace", "team-a", "--priority-class", "low", "--preemptible-priority-class", "lower", "--scheduler", "volcano", "--secret", "our.key", "--metrics-secret", "metrics", "--data-claim", "data", "--run-claim", "runs", "--archive-claim", "archives", "--queue", "team", "--hosts", "3", "--hosts-min", "2",

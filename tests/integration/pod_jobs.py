@@ -82,6 +82,7 @@ class job_on_pods:
     """Base of whoever has `bench`, `data` (of small_data), `program`, `cluster`, `api` and `pauses`."""
 
     pod_hosts = HOSTS  # beside the control pod
+    ps_hosts = 0  # beside those
     claims = ("--run-claim", "runs")  # without: the run folder goes with the control pod
     memory = "2Gi"  # of each pod
 
@@ -95,7 +96,8 @@ class job_on_pods:
     def words_for(self, verb, spec, *options):
         file = small_data.write_spec(self.bench.folder / "job.yaml", self.spec_of_pods(spec))
         return [self.program, verb, str(file), "--image", "dlrun", "--name", NAME, "--hosts", str(self.pod_hosts), "--cpus", "2", "--memory",
-                self.memory, "--disk", "10Gi", "--data-claim", "data", *self.claims, *options]
+                self.memory, "--disk", "10Gi", "--data-claim", "data", *self.claims,
+                *(("--ps-hosts", str(self.ps_hosts), "--ps-memory", self.memory) if self.ps_hosts else ()), *options]
 
     def manifests(self, spec, *options, said=""):
         done = subprocess.run(self.words_for("manifests", spec, *options), capture_output=True, text=True)
@@ -106,7 +108,7 @@ class job_on_pods:
         """All that `kubectl apply` starts: the control pod, which makes the others."""
         self.cluster.apply(self.manifests(spec, *options))
         [self.control] = self.cluster.start(NAME)
-        wait_until(lambda: len(self.pods_of_hosts()) == self.pod_hosts, "the pods of hosts are there")
+        wait_until(lambda: len(self.pods_of_hosts()) == self.pod_hosts + self.ps_hosts, "the pods of hosts are there")
         self.hosts_pods = self.pods_of_hosts()
 
     def suspend(self, wanted=True):
@@ -133,7 +135,7 @@ class job_on_pods:
 
     def pods_told(self):
         """Names of the pods of hosts that the API server has, gone or not."""
-        return {name for kind, name in list(self.cluster.objects) if kind == "Pod" and name.startswith(f"{NAME}-hosts-")}
+        return {name for kind, name in list(self.cluster.objects) if kind == "Pod" and name.startswith((f"{NAME}-hosts-", f"{NAME}-ps-"))}
 
     @property
     def run_dir(self):
@@ -164,7 +166,7 @@ class job_on_pods:
         """On all its hosts, after that step. @returns the status"""
         def trains():
             now = self.status()
-            is_whole = [host["state"] for host in now.get("hosts", [])].count("there") == self.pod_hosts + 1
+            is_whole = [host["state"] for host in now.get("hosts", [])].count("there") == self.pod_hosts + self.ps_hosts + 1
             return now if is_whole and now.get("status") == "running" and now["step"] > beyond else None
 
         return wait_until(trains, "it trains on all pods")

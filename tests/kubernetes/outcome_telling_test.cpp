@@ -86,7 +86,7 @@ TEST_F(outcome_telling_test, tells_the_job_first_then_an_event_and_deletes_pods_
                                        delete_first_line, delete_second_line));
   EXPECT_EQ(json::parse(api.requests[0].body)["spec"]["backoffLimit"], 0);
   EXPECT_EQ(json::parse(api.requests[1].body)["involvedObject"]["uid"], "17");
-  EXPECT_EQ(json::parse(api.requests[2].body), json::parse(R"({"data": {"hosts": "0"}})"))
+  EXPECT_EQ(json::parse(api.requests[2].body), json::parse(R"({"data": {"hosts": "0", "ps": "0"}})"))
       << "the container is started once more";
   EXPECT_EQ(json::parse(api.requests[5].body)["preconditions"]["uid"], "uid-job-hosts-1-3");
 }

@@ -67,8 +67,8 @@ result<base::http_answer> played_cluster::answer(const base::http_request& reque
   if (path.find("/configmaps/") != path.npos)
     return base::http_answer{
         200, fmt::format(R"({{"metadata": {{"uid": "owner", "ownerReferences": [{{"uid": "j"}}]}},
-                              "data": {{"hosts": "{}"}}}})",
-                         wanted)};
+                              "data": {{"hosts": "{}", "ps": "{}"}}}})",
+                         wanted, wanted_ps)};
   if (name.starts_with("selfsubjectaccessreviews"))
     return base::http_answer{
         201, fmt::format(R"({{"status": {{"allowed": {}}}}})", !lacks_right && !lacks_budget_right)};

@@ -71,6 +71,7 @@ public:
   std::map<std::string, pod_truth> pods{}; ///< by uid
   std::map<std::uint32_t, host_truth> hosts{};
   std::uint32_t wanted = 0;
+  std::uint32_t wanted_ps = 0;
   std::uint32_t created = 0;
   std::uint32_t refusals = 0; ///< of pods
   std::uint32_t nodes = 1;

@@ -21,10 +21,16 @@ constexpr std::uint64_t seeds = 100;
 constexpr std::uint64_t seeds_of_bugs = 400;
 constexpr std::uint64_t seeds_with_nodes = 50;
 constexpr auto look_every = 100ms;
-constexpr std::uint32_t slots_at_most = 6;
+constexpr std::uint32_t slots_at_most = 6, ps_slots_at_most = 2;
 constexpr std::uint64_t memory_max = std::uint64_t{1} << 50; // no job ends for lack of it
 /// Less than the plan waits for a container that is started again.
 constexpr auto restart_time = 12s;
+
+nlohmann::json template_with(const char* memory) {
+  return {{"spec",
+           {{"containers",
+             nlohmann::json::array({{{"image", ""}, {"resources", {{"limits", {{"memory", memory}}}}}}})}}}};
+}
 
 /// Random faults of server, nodes and pods, then none: what holds all the time, and in the end.
 class scenario {
@@ -36,11 +42,12 @@ public:
       , requests_{client_,
                   {.job = "job",
                    .own_pod = "control",
-                   .pod_template = nlohmann::json::parse(R"({"spec": {"containers": [{"image": "",
-                     "resources": {"limits": {"memory": "1Gi"}}}]}})")}} {
+                   .pod_template = template_with("1Gi"),
+                   .ps_template = template_with("2Gi")}} {
     cluster_.wanted = 1 + static_cast<std::uint32_t>(cluster_.below(slots_at_most));
+    cluster_.wanted_ps = static_cast<std::uint32_t>(cluster_.below(ps_slots_at_most + 1));
     cluster_.list_takes = 500ms;
-    may_be_made_ = cluster_.wanted;
+    may_be_made_ = cluster_.wanted + cluster_.wanted_ps;
     if (seed >= seeds_of_bugs) { // half of four nodes compute other bits
       cluster_.nodes = 4;
       cluster_.other_nodes = {"node1", "node3"};
@@ -126,7 +133,8 @@ private:
 
   void scale() {
     cluster_.wanted = static_cast<std::uint32_t>(cluster_.below(slots_at_most + 1));
-    may_be_made_ += cluster_.wanted;
+    cluster_.wanted_ps = static_cast<std::uint32_t>(cluster_.below(ps_slots_at_most + 1));
+    may_be_made_ += cluster_.wanted + cluster_.wanted_ps;
     cluster_.lateness = std::chrono::milliseconds{cluster_.below(3000)};
     restarts_.clear();
   }
@@ -161,11 +169,11 @@ private:
   // what holds
 
   void check() {
-    std::map<std::uint32_t, int> alive;
+    std::map<pod_slot, int> alive;
     for (const auto& [uid, pod] : cluster_.pods)
       if (cluster_.is_alive(pod) && !pod.was_given_up && !pod.told.has_other_bits &&
           ++alive[pod.told.slot] > 1)
-        note(fmt::format("slot {} has pods beside one that is as it should be", pod.told.slot));
+        note(fmt::format("beside {} is one that is as it should be", pod.told.name));
     for (const auto& [uid, pod] : cluster_.pods)
       for (const auto& [other, newer] : cluster_.pods)
         if (newer.told.slot == pod.told.slot && newer.told.incarnation > pod.told.incarnation &&
@@ -188,15 +196,16 @@ private:
   }
 
   void check_whole() {
-    std::map<std::uint32_t, int> alive;
+    std::map<pod_slot, int> alive;
     for (const auto& [uid, pod] : cluster_.pods) {
       if (pod.is_cut_off) continue; // nobody can say of it that it is gone
       if (!cluster_.is_alive(pod)) note(fmt::format("{} has ended, and is not deleted", pod.told.name));
-      if (++alive[pod.told.slot] > 1) note(fmt::format("slot {} has several pods", pod.told.slot));
-      if (pod.told.slot >= cluster_.wanted) note(fmt::format("{} is not wanted", pod.told.name));
+      if (++alive[pod.told.slot] > 1) note(fmt::format("beside {} are other pods of its host", pod.told.name));
+      if (!wanted_pods{"", cluster_.wanted, cluster_.wanted_ps}.contains(pod.told.slot))
+        note(fmt::format("{} is not wanted", pod.told.name));
       if (cluster_.hosts[pod.told.slot].uid != uid) note(fmt::format("{} is not in", pod.told.name));
     }
-    if (alive.size() != cluster_.wanted - cut_off_unseen()) note("a slot has no pod");
+    if (alive.size() != cluster_.wanted + cluster_.wanted_ps - cut_off_unseen()) note("a slot has no pod");
   }
 
   /// Slots whose pod is on a dead node and never joined: the job does not miss it; Kubernetes does.

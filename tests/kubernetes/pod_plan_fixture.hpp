@@ -38,10 +38,11 @@ protected:
   /// "+0-1" makes an incarnation, "-u0-1" deletes a pod.
   std::vector<std::string> next() {
     std::vector<std::string> all;
-    actions = plan.next({owner, count}, hosts, now);
+    actions = plan.next({owner, count, ps_count}, hosts, now);
     for (const auto& one : actions)
       if (const auto* made = std::get_if<create_pod>(&one))
-        all.push_back(fmt::format("+{}-{}", made->slot, made->incarnation));
+        all.push_back(fmt::format("+{}{}-{}", made->slot.group == pod_group::ps ? "ps" : "", made->slot.index,
+                                  made->incarnation));
       else
         all.push_back("-" + std::get<delete_pod>(one).uid);
     return all;
@@ -63,7 +64,7 @@ protected:
   }
 
   pod_plan plan;
-  std::uint32_t count = 1;
+  std::uint32_t count = 1, ps_count = 0;
   std::optional<host_sights> hosts{host_sights{}};
   time_point now{1h};
   std::vector<pod_action> actions{};

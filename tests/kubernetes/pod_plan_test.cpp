@@ -102,6 +102,22 @@ TEST_F(pod_plan_test, deletes_what_is_not_wanted_any_more) {
   EXPECT_THAT(why(), HasSubstr("1 pods"));
 }
 
+TEST_F(pod_plan_test, keeps_the_pods_of_both_groups_those_for_ps_shards_first) {
+  ps_count = 2;
+  list({pod(0, 1)});
+  EXPECT_THAT(next(), ElementsAre("+ps0-1", "+ps1-1"));
+  for (const std::uint32_t index : {0U, 1U})
+    make(changed(pod(index, 1), [&](auto& one) {
+      one.slot = {pod_group::ps, index};
+      one.uid += "-ps";
+    }));
+  EXPECT_THAT(next(), IsEmpty());
+  EXPECT_TRUE(plan.is_whole({owner, count, ps_count}));
+  ps_count = 0;
+  EXPECT_THAT(next(), ElementsAre("-u0-1-ps", "-u1-1-ps"));
+  EXPECT_FALSE(plan.is_whole({owner, count, ps_count}));
+}
+
 TEST_F(pod_plan_test, of_two_pods_of_a_slot_the_newer_one_stays) {
   list({pod(0, 1), pod(0, 2, pod_phase::pending)});
   EXPECT_THAT(next(), ElementsAre("-u0-1"));

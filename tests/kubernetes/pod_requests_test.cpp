@@ -60,16 +60,20 @@ protected:
 
 TEST_F(pod_requests_test, names_of_hosts_and_slots_are_one_to_one) {
   EXPECT_EQ(pod_of("job", 12, 3), "job-hosts-12-3");
-  EXPECT_EQ(slot_of("job", host_of("job", 12)), 12U);
-  for (const auto* other :
-       {"control", "job-hosts-", "job-hosts-012", "job-hosts-1-2", "job2-hosts-1", "job-hosts-x"})
+  EXPECT_EQ(slot_of("job", host_of("job", 12)), pod_slot{12});
+  const pod_slot ps{pod_group::ps, 1};
+  EXPECT_EQ(pod_of("job", ps, 3), "job-ps-1-3");
+  EXPECT_EQ(slot_of("job", host_of("job", ps)), ps);
+  for (const auto* other : {"control", "job-hosts-", "job-hosts-012", "job-hosts-1-2", "job2-hosts-1",
+                            "job-hosts-x", "job-ps-", "job-ps-01", "job-ps-1-2"})
     EXPECT_EQ(slot_of("job", other), std::nullopt) << other;
 }
 
 TEST_F(pod_requests_test, reads_how_many_are_wanted) {
   const auto wanted = requests.wanted(soon()).value();
   EXPECT_EQ(wanted.owner, "u1");
-  EXPECT_EQ(wanted.count, 3U);
+  EXPECT_EQ(wanted.hosts, 3U);
+  EXPECT_EQ(wanted.ps, 0U);
   EXPECT_THAT(api.asked(), ElementsAre(get_pods_object));
 }
 
@@ -98,6 +102,33 @@ TEST_F(pod_requests_test, a_number_that_is_none_is_told_and_changes_nothing) {
   }
   objects[get_pods_object].erase("data");
   EXPECT_FALSE(requests.wanted(soon()));
+}
+
+TEST_F(pod_requests_test, pods_for_ps_shards_have_a_template_of_their_own) {
+  objects[get_pods_object]["data"]["ps"] = "2";
+  EXPECT_THAT(requests.wanted(soon()).error().message, HasSubstr("the job has no template for them"));
+  source.ps_template = json::parse(R"({"metadata": {"labels": {"app": "x"}},
+    "spec": {"containers": [{"image": "", "args": ["agent", "--takes", "ps_shards"]}]}})");
+  pod_requests of_both{client, source};
+  const auto wanted = of_both.wanted(soon()).value();
+  EXPECT_EQ(wanted.ps, 2U);
+  EXPECT_EQ(wanted.count(), 5U);
+  EXPECT_TRUE(wanted.contains({pod_group::ps, 1}));
+  EXPECT_FALSE(wanted.contains({pod_group::ps, 2}));
+  const auto made = of_both.create({{pod_group::ps, 1}, 2, "why"}, "u1", soon()).value();
+  ASSERT_TRUE(made);
+  EXPECT_EQ(made->slot, (pod_slot{pod_group::ps, 1}));
+  const auto body = json::parse(api.requests.back().body);
+  EXPECT_EQ(body["metadata"]["name"], "job-ps-1-2");
+  EXPECT_EQ(body["metadata"]["labels"],
+            (json{{"app", "x"}, {slot_label, "1"}, {incarnation_label, "2"}, {group_label, "ps"}}));
+  EXPECT_EQ(body["spec"]["hostname"], "job-ps-1");
+  EXPECT_EQ(body["spec"]["containers"][0]["image"], "registry/dlrun:2") << "of the control pod";
+  EXPECT_EQ(body["spec"]["containers"][0]["args"].back(), "ps_shards");
+  for (const auto* text : {"", "x", "1000"}) {
+    objects[get_pods_object]["data"]["ps"] = text;
+    EXPECT_THAT(of_both.wanted(soon()).error().message, HasSubstr("'ps' is no number up to 999")) << text;
+  }
 }
 
 TEST_F(pod_requests_test, makes_a_pod_of_the_template_and_of_what_the_control_pod_is_made_of) {
@@ -209,12 +240,12 @@ TEST_F(pod_requests_test, leaves_a_pod_alone_that_has_the_name_and_is_anothers) 
   EXPECT_EQ(create().value(), std::nullopt);
 }
 
-TEST_F(pod_requests_test, changes_how_many_are_wanted) {
-  ASSERT_TRUE(requests.want(2, soon()));
+TEST_F(pod_requests_test, lets_no_pod_be_wanted) {
+  ASSERT_TRUE(requests.want_none(soon()));
   EXPECT_THAT(api.asked(), ElementsAre(patch_pods_object));
-  EXPECT_EQ(json::parse(api.requests.back().body), json::parse(R"({"data": {"hosts": "2"}})"));
+  EXPECT_EQ(json::parse(api.requests.back().body), json::parse(R"({"data": {"hosts": "0", "ps": "0"}})"));
   refusals[patch_pods_object] = refused(422, "no");
-  EXPECT_FALSE(requests.want(2, soon()));
+  EXPECT_FALSE(requests.want_none(soon()));
 }
 
 TEST_F(pod_requests_test, says_how_many_have_to_stay) {

@@ -115,7 +115,7 @@ private:
   }
   bool has_worker_among_ps_shards() {
     return std::ranges::any_of(what_.takes, [&](const auto& one) {
-      return one.second == host_takes::ps_shards &&
+      return one.second == protocol::host_takes::ps_shards &&
              std::ranges::any_of(job_.roles_on(one.first),
                                  [](const auto& role) { return role.starts_with("worker"); });
     });
