@@ -5,15 +5,17 @@
 #include "kubernetes/job_wish.hpp"
 
 #include <algorithm>
+#include <cstdint>
 #include <fmt/format.h>
+#include <limits>
 #include <nlohmann/json.hpp>
 
 namespace dlrun::cli::manifest {
 namespace {
 
-/// Kubernetes restarts a container at once, then after 10 s, 20 s, ... up to 5 minutes: eight
-/// hours.
-constexpr int control_restarts_max = 100;
+/// As many as Kubernetes counts: whether a control pod is evicted or its container ends, another one
+/// goes on. It restarts a container at once, then after 10 s, 20 s, ... up to 5 minutes.
+constexpr std::int32_t control_failures_max = std::numeric_limits<std::int32_t>::max();
 /// Likewise of a control pod that another one may follow at once: until then the job stands still.
 constexpr int silent_control_s = 0;
 /// Of a pod of a Job: it differs from that of any other Job, also of one of the same name.
@@ -89,7 +91,7 @@ object job_spec(const pods_wish& of, object pod) {
   if (!of.has_standby) job["completions"] = 1; // else: one has succeeded, and both have ended
   job["parallelism"] = control_pods(of);
   job["podReplacementPolicy"] = may_overlap(of) ? "TerminatingOrFailed" : "Failed";
-  job["backoffLimit"] = control_restarts_max * control_pods(of);
+  job["backoffLimit"] = control_failures_max;
   job["template"] = std::move(pod);
   if (!of.queue.empty()) job["suspend"] = true;
   return job;

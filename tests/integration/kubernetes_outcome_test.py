@@ -86,7 +86,7 @@ class ends(ending):
     def test_completed_and_hosts_end_by_themselves(self):
         self.run_job()
         self.expect_told(COMPLETED, "completed: ", condition="Complete")
-        self.assertEqual(self.job["spec"]["backoffLimit"], 100)
+        self.assertEqual(self.job["spec"]["backoffLimit"], 2**31 - 1)
         wait_until(lambda: not self.pods_told(), "the pods of hosts are deleted")
         for one in self.hosts_pods:
             self.assertEqual(one.exit_codes, [COMPLETED], one.said())

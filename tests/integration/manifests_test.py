@@ -324,7 +324,7 @@ class has_its_journal_in_an_etcd(writes_manifests):
         objects, control = self.made("--standby", prefix="jobs/mine")
         job, alone = objects["Job", "x"]["spec"], self.made()[0]["Job", "x"]["spec"]
         self.assertEqual([(one["parallelism"], one.get("completions"), one["backoffLimit"], "affinity" in one["template"]["spec"])
-                          for one in (job, alone)], [(2, None, 200, True), (1, 1, 100, False)])
+                          for one in (job, alone)], [(2, None, 2**31 - 1, True), (1, 1, 2**31 - 1, False)])
         [apart] = control["affinity"]["podAntiAffinity"]["preferredDuringSchedulingIgnoredDuringExecution"]
         self.assertEqual(apart["podAffinityTerm"]["labelSelector"]["matchLabels"], job["template"]["metadata"]["labels"])
         self.assertEqual(host_template(objects)["metadata"]["annotations"]["dlrun/standby"], "true")
