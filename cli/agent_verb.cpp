@@ -1,4 +1,5 @@
 #include "base/host_exit.hpp"
+#include "cli/address_option.hpp"
 #include "cli/complain.hpp"
 #include "cli/verbs.hpp"
 #include "cli/whole_number.hpp"
@@ -69,7 +70,9 @@ void add_join_options(CLI::App& command, runtime::joining_host& host) {
                                    "Roles that it takes: any, ps_shards (and their copies, but no worker), or "
                                    "workers (the others only while no other host is open for them; default: any)");
   takes->check(CLI::IsMember({"any", "ps_shards", "workers"}));
-  for (auto* one : {token, key, wait, name, address, folder, cpus, preemptible, takes}) one->needs(join);
+  auto* machine = add_machine(command, host.machine);
+  for (auto* one : {token, key, wait, name, address, folder, cpus, preemptible, takes, machine})
+    one->needs(join);
 }
 
 } // namespace

@@ -58,6 +58,7 @@ std::vector<std::string> control_arguments(const pods_wish& of) {
   std::vector<std::string> arguments{"train",       fmt::format("{}/job.yaml", job_folder),
                                      "--hosts",     fmt::format("{}/hosts.yaml", job_folder),
                                      "--address",   "$(POD_IP)",
+                                     "--machine",   fmt::format("$({})", node_variable),
                                      "--run-dir",   run_folder_of(of.name),
                                      "--or-resume", "--kubernetes-job",
                                      of.name};

@@ -184,6 +184,8 @@ std::vector<std::string> agent_arguments(const pods_wish& of, std::uint32_t cpus
                                      fmt::format("{}/key", secret_folder),
                                      "--address",
                                      "$(POD_IP)",
+                                     "--machine",
+                                     fmt::format("$({})", node_variable),
                                      "--folder",
                                      runs_folder,
                                      "--cpus",

@@ -60,7 +60,8 @@ object container(const pods_wish& of, const std::vector<std::string>& arguments,
   if (!has.memory.empty()) room["memory"] = has.memory;
   if (has.has_folder) room["ephemeral-storage"] = of.disk;
   if (has.gpus > 0) room[of.nodes.gpu_resource] = fmt::format("{}", has.gpus);
-  object variables = object::array({field_variable("POD_IP", "status.podIP")});
+  object variables = object::array(
+      {field_variable("POD_IP", "status.podIP"), field_variable(node_variable, "spec.nodeName")});
   if (has.gpus > 0) variables.push_back({{"name", gpu_driver_variable}, {"value", gpu_driver_parts}});
   return {{"name", "dlrun"},
           {"image", of.image},

@@ -15,6 +15,7 @@ struct resume_verb_options {
   std::string archives; ///< folder; "": none
   std::string hosts;
   std::string address;
+  std::string machine;
   bool detach = false;
   bool json = false;
 };
@@ -40,7 +41,7 @@ result<runtime::resumption> prepare(const resume_verb_options& options,
 }
 
 int resume(const resume_verb_options& options, const begun_hook& begun) {
-  const auto hosts = runtime::plan_hosts_if_named(options.hosts, options.address);
+  const auto hosts = runtime::plan_hosts_if_named(options.hosts, options.address, options.machine);
   if (!hosts) return complain(hosts.error());
   const auto resumed = prepare(options, *hosts);
   if (!resumed) return complain(resumed.error());
@@ -83,6 +84,7 @@ void add_resume(CLI::App& app, verb& chosen) {
       command->add_option("--hosts", options->hosts,
                           "Use the hosts that this file lists, see docs/hosts.md (default: this host alone)");
   add_address(*command, options->address)->needs(hosts);
+  add_machine(*command, options->machine)->needs(hosts);
   command->add_flag("--as-trained", options->how.as_trained,
                     "Go on as trained, though spec.yaml was edited: it is written again");
   command->add_flag("--unrecorded", options->how.unrecorded,

@@ -29,6 +29,7 @@ struct train_options {
   std::vector<std::string> overrides;
   std::string hosts;
   std::string address;
+  std::string machine;
   std::string kubernetes_job;
   std::string archives;   ///< folder; "": none
   std::string model_file; ///< to be written; "": none
@@ -146,7 +147,7 @@ verb_end begin_or_go_on(const train_options& options, const std::optional<runtim
 }
 
 verb_end train(const train_options& options, const display_choice& how) {
-  const auto hosts = runtime::plan_hosts_if_named(options.hosts, options.address);
+  const auto hosts = runtime::plan_hosts_if_named(options.hosts, options.address, options.machine);
   if (!hosts) return ended_by(hosts.error());
   const bool has_pods = !options.kubernetes_job.empty(); // then a run that has begun goes on all the same
   if (!has_pods)
@@ -222,6 +223,7 @@ void add_train(CLI::App& app, verb& chosen) {
       command->add_option("--hosts", options->hosts,
                           "Use the hosts that this file lists, see docs/hosts.md (default: this host alone)");
   add_address(*command, options->address)->needs(hosts);
+  add_machine(*command, options->machine)->needs(hosts);
   add_or_resume(*command, *options);
   command
       ->add_option("--export", options->model_file,

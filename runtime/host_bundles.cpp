@@ -162,6 +162,7 @@ result<std::string> host_bundles::for_listed(const spec::HostSpec& host) const {
   bundle.set_cpus(static_cast<std::uint32_t>(host.cpus()));
   bundle.set_preemptible(host.preemptible());
   bundle.set_takes(host.takes());
+  bundle.set_machine(host.machine());
   return finish(std::move(bundle), static_cast<std::uint32_t>(place));
 }
 
@@ -191,6 +192,7 @@ result<std::string> host_bundles::for_enrolled(const bootstrap::JoinRequest& who
   bundle.set_cpus(who.cpus());
   bundle.set_preemptible(who.preemptible());
   bundle.set_takes(who.takes());
+  bundle.set_machine(who.machine());
   if (auto known = remember({remembered(as.host, who.address(), bundle.folder())}); !known)
     return tl::unexpected(known.error());
   if (auto kept = keep_enrolled(who, as); !kept) return tl::unexpected(kept.error());

@@ -165,6 +165,7 @@ agent::host_agent_arguments arguments_of(const bootstrap::HostBundle& bundle, ho
           .gpus = static_cast<std::uint32_t>(part.job->gpus.numbers.size()),
           .preemptible = bundle.preemptible(),
           .takes = protocol::host_takes_of(bundle.takes()),
+          .machine = bundle.machine(),
           .stores = look_at_stores(bundle, *part.job),
           .folder = bundle.folder(),
           .data_at = part.giver ? part.giver->address() : "",
@@ -315,6 +316,7 @@ result<agent::enrolment_wish> wish_of(const joining_host& host, const base::uniq
   wish.as.set_cpus(host.cpus);
   wish.as.set_preemptible(host.preemptible);
   wish.as.set_takes(host.takes);
+  wish.as.set_machine(host.machine);
   return wish;
 }
 

@@ -33,6 +33,7 @@ struct joining_host {
   std::uint32_t cpus = 0;   ///< 0: those that this process may use
   bool preemptible = false; ///< it may go at short notice
   std::string takes{};      ///< as in a list of hosts; "": any
+  std::string machine{};    ///< on which it is; "": one of its own
 };
 
 struct host_failure {

@@ -204,10 +204,12 @@ result<hosts_plan> plan_hosts(const std::filesystem::path& file, const std::stri
   return plan;
 }
 
-result<std::optional<hosts_plan>> plan_hosts_if_named(const std::string& file, const std::string& self) {
+result<std::optional<hosts_plan>> plan_hosts_if_named(const std::string& file, const std::string& self,
+                                                      const std::string& machine) {
   if (file.empty()) return std::nullopt;
   auto plan = plan_hosts(file, self);
   if (!plan) return tl::unexpected(plan.error());
+  if (!machine.empty()) plan->hosts.mutable_hosts(plan->here)->set_machine(machine);
   return std::optional{std::move(*plan)};
 }
 

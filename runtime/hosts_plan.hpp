@@ -38,8 +38,10 @@ struct hosts_plan {
 /// number cannot be that of `self`, or the command that starts agents is not there.
 result<hosts_plan> plan_hosts(const std::filesystem::path& file, const std::string& self = "");
 
-/// The same; nothing when `file` is "", which has no use for `self`.
-result<std::optional<hosts_plan>> plan_hosts_if_named(const std::string& file, const std::string& self = "");
+/// The same; nothing when `file` is "", which has no use for the others.
+/// @param machine on which this host is, whatever the list says; "": as that says
+result<std::optional<hosts_plan>> plan_hosts_if_named(const std::string& file, const std::string& self = "",
+                                                      const std::string& machine = "");
 
 /// With so many hosts, this one included, a job begins at least; 1 where no list is named.
 std::size_t hosts_at_least(const std::optional<hosts_plan>& plan);

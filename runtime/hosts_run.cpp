@@ -117,6 +117,7 @@ agent::hosted_roles_config config_of(const hosts_plan& plan, const common::job_c
   config.root_cpus = plan.own().has_cpus() ? static_cast<std::uint32_t>(plan.own().cpus()) : usable_cpus();
   config.root_preemptible = plan.own().preemptible();
   config.root_takes = protocol::host_takes_of(plan.own().takes());
+  config.root_machine = plan.own().machine();
   config.workers_need_gpus = job::device_of(job.spec) == job::device::cuda;
   config.root_gpus = static_cast<std::uint32_t>(job.gpus.numbers.size());
   config.threads_per_worker = static_cast<std::uint32_t>(job.spec.cluster().threads_per_worker());

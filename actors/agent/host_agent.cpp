@@ -121,7 +121,8 @@ void host_agent_state::tell_joined(std::vector<protocol::running_start> running,
                                    .intake = arguments_.intake,
                                    .gpus = arguments_.gpus,
                                    .preemptible = arguments_.preemptible,
-                                   .takes = arguments_.takes};
+                                   .takes = arguments_.takes,
+                                   .machine = arguments_.machine};
   common::ask_with(
       self_, agent_, join_deadline, here, protocol::host_agent_actor{self_},
       [this, leaving = core_.is_leaving()](const protocol::join_reply& reply) {

@@ -25,6 +25,7 @@ struct host_agent_arguments {
   std::uint32_t gpus = 0;       ///< that workers use here
   bool preemptible = false;     ///< this host may go at short notice
   protocol::host_takes takes = protocol::host_takes::any;
+  std::string machine{}; ///< on which this host is; "": one of its own
   /// What is here of stores that no PS shard of these has open. May block: it is called on a thread
   /// of the actor's. Null: nothing is.
   std::function<std::vector<protocol::held_store>(const std::vector<protocol::running_start>& running)>

@@ -81,7 +81,8 @@ hosted_roles::hosted_roles(hosted_roles_config config)
   placement_.add_host(config_.root, {.cpus = config_.root_cpus,
                                      .gpus = config_.root_gpus,
                                      .preemptible = config_.root_preemptible,
-                                     .takes = config_.root_takes});
+                                     .takes = config_.root_takes,
+                                     .machine = config_.root_machine});
   placement_.set_stores(config_.root, config_.root_stores);
   for (const auto& [host, stage] : config_.drains) {
     placement_.set_closed(host, true);
@@ -204,7 +205,8 @@ hosted_actions hosted_roles::on_joined(const protocol::host_joined& joined, time
   const host_room room{.cpus = std::max(wanted != 0 ? wanted : joined.cpus, 1U),
                        .gpus = joined.gpus,
                        .preemptible = joined.preemptible,
-                       .takes = joined.takes};
+                       .takes = joined.takes,
+                       .machine = joined.machine};
   if (config_.gathers || roster_.state_of(joined.host) != host_state::leaving)
     placement_.add_host(joined.host, room);
   if (before != joined.boot) {

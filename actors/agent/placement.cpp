@@ -121,13 +121,15 @@ const place& placement::put(const role_name& role, bool elsewhere) {
       (standing_of(before->host) == standing::spared || !takes_workers(hosts_.at(before->host)));
   const bool improves = is_there && role.kind == role_kind::keeper && has_better_host_for_copy(role);
   if (is_there && !moves && !yields && !is_drained && !is_too_much && !improves) return *before;
+  const auto why_better = improves ? why_not_kept(role) : std::string{};
   auto chosen = choose(role, elsewhere);
   if ((is_drained || is_too_much) && chosen.host == before->host) return *before;
   if (before != nullptr)
     chosen.reason += yields                    ? fmt::format("; its PS shard is on {}", before->host)
                      : is_too_much             ? why_unfit(*before)
-                     : is_there && !is_drained && !improves
-                         ? fmt::format("; it ended on {}", before->host)
+                     : is_drained              ? why_moved(*before)
+                     : improves                ? "; " + why_better
+                     : is_there                ? fmt::format("; it ended on {}", before->host)
                                                : why_moved(*before);
   return places_[role] = std::move(chosen);
 }
@@ -139,6 +141,12 @@ std::string placement::what_is_wrong_with(const std::string& host) const {
   case standing::preemptible: return fmt::format("{} may go at short notice", host);
   default: return fmt::format("{} has too many", host);
   }
+}
+
+std::string placement::why_not_kept(const role_name& keeper) const {
+  const auto here = host_of(keeper);
+  return shares_machine(here, keeper) ? fmt::format("another store of it is on the machine of {}", here)
+                                      : what_is_wrong_with(here);
 }
 
 /// Of a worker.
@@ -275,11 +283,31 @@ bool placement::has_open_host_for_copy(const role_name& keeper) const {
       hosts_, [&](const auto& one) { return is_open(one.first) && is_free_for(one.first, keeper); });
 }
 
+bool placement::shares_machine(const std::string& host, const role_name& keeper) const {
+  const auto& machine = hosts_.at(host).machine;
+  if (machine.empty() || is_planted(bug_, protocol::planted_bug::one_machine)) return false;
+  const auto shard = protocol::shard_of(keeper);
+  return std::ranges::any_of(places_, [&](const auto& entry) {
+    const auto& [role, where] = entry;
+    const bool has_store =
+        role == protocol::ps_shard_role(shard) || (protocol::keeps_copy_of(role, shard) && role != keeper);
+    const auto found = hosts_.find(where.host);
+    return has_store && where.host != host && found != hosts_.end() && found->second.machine == machine;
+  });
+}
+
+/// The best first.
+std::pair<bool, standing> placement::rank_for_copy(const std::string& host, const role_name& keeper) const {
+  return {shares_machine(host, keeper), standing_of(host)};
+}
+
 bool placement::has_better_host_for_copy(const role_name& keeper) const {
-  const auto is = standing_of(host_of(keeper));
-  return !is_planted(bug_, protocol::planted_bug::loyal) && std::ranges::any_of(hosts_, [&](const auto& one) {
-    const auto& [host, has] = one;
-    return standing_in(has) < is && is_open(host) && is_free_for(host, keeper);
+  const auto here = host_of(keeper);
+  if (!has_host(here) || is_planted(bug_, protocol::planted_bug::loyal)) return false;
+  const auto rank = rank_for_copy(here, keeper);
+  return std::ranges::any_of(hosts_, [&](const auto& one) {
+    const auto& host = one.first;
+    return is_open(host) && is_free_for(host, keeper) && rank_for_copy(host, keeper) < rank;
   });
 }
 
@@ -299,14 +327,14 @@ place placement::choose_for_keeper(const role_name& role, bool elsewhere) const 
   const auto shard = protocol::shard_of(role);
   const auto before = elsewhere ? host_of(role) : std::string{};
   const bool may_stay = !has_open_host_for_copy(role); // though that is closed
-  std::optional<std::tuple<bool, standing, bool, bool, std::uint32_t, bool>> best;
+  std::optional<std::tuple<bool, std::pair<bool, standing>, bool, bool, std::uint32_t, bool>> best;
   place chosen;
   for (const auto& [host, has] : hosts_) {
     const bool stays = may_stay && host == host_of(role);
     if (!is_free_for(host, role) || (!is_open(host) && !stays)) continue;
     const auto there = load_of(host, role);
     const bool has_none = stores_.find(host, shard) == nullptr;
-    const std::tuple cost{host == before, standing_in(has), has.preemptible,
+    const std::tuple cost{host == before, rank_for_copy(host, role), has.preemptible,
                           has_none,       there.ps_shards + there.keepers, host == root_};
     if (best && cost >= *best) continue;
     best = cost;

@@ -11,6 +11,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace dlrun::agent {
@@ -41,6 +42,7 @@ struct host_room {
   std::uint32_t gpus = 0;   ///< that workers use there
   bool preemptible = false; ///< it may go at short notice
   protocol::host_takes takes = protocol::host_takes::any;
+  std::string machine{}; ///< on which it is, with others perhaps; "": one of its own
 };
 
 /// Pure: the coordinator stays with the root, or, where its journal is elsewhere, goes where the
@@ -92,10 +94,15 @@ public:
   bool workers_need_gpus() const { return workers_need_gpus_; }
   /// Where there is no such host, there is no copy while a host is drained.
   bool copies_may_wait() const { return copies_may_wait_; }
-  /// One of a better standing than that of the host where it is.
+  /// One on a machine without another store of that PS shard, unlike the host where it is; or, as far
+  /// as that is equal, of a better standing.
   bool has_better_host_for_copy(const protocol::role_name& keeper) const;
+  /// Another store of its PS shard is, or is to be, on the machine of that host.
+  bool shares_machine(const std::string& host, const protocol::role_name& keeper) const;
   /// Why a role is better elsewhere than on that host, which is there.
   std::string what_is_wrong_with(const std::string& host) const;
+  /// Why a keeper is, which has_better_host_for_copy().
+  std::string why_not_kept(const protocol::role_name& keeper) const;
   /// What it told of when it began; in place of what it told before. A PS shard whose
   /// store there is gone has no place any more if another host has told of one.
   void set_stores(const std::string& name, const std::vector<protocol::held_store>& stores);
@@ -146,6 +153,7 @@ private:
   };
 
   bool takes_workers(const host_room& room) const;
+  std::pair<bool, standing> rank_for_copy(const std::string& host, const protocol::role_name& keeper) const;
   load load_of(const std::string& host, const protocol::role_name& except) const;
   place choose(const protocol::role_name& role, bool elsewhere) const;
   place choose_for_coordinator(const protocol::role_name& role) const;

@@ -73,11 +73,12 @@ struct host_joined {
   std::uint32_t gpus = 0;   ///< that its workers use; 0: they compute on its cores
   bool preemptible = false; ///< it may go at short notice
   host_takes takes = host_takes::any;
+  std::string machine{}; ///< on which it is; "": one of its own
 
   template <class Inspector>
   friend auto inspect(Inspector& f, host_joined& x) {
     return f(x.host, x.boot, x.pid, x.cpus, x.stores, x.root, x.running, x.data_at, x.intake, x.gpus,
-             x.preemptible, x.takes);
+             x.preemptible, x.takes, x.machine);
   }
 };
 

@@ -61,6 +61,7 @@ enum class planted_bug : std::uint8_t {
   restless,     ///< R44: a PS shard moves to a host that has but one fewer
   settled,      ///< R44: a PS shard stays on a preemptible host, though its copy is on another
   loyal,        ///< R44: a copy stays on a host for workers, though a better one is free for it
+  one_machine,  ///< R44: a copy is on the machine of its PS shard, though another one is free for it
   crowd_in,     ///< workers go to a host that takes PS shards alone
   keep_copy,    ///< R37: where copies may wait, one for which no host is in use keeps its host
   promote_any,  ///< R25: a PS shard starts where a copy is, whether or not that is whole

@@ -38,6 +38,7 @@ struct job_options {
   bool on_gpus = false;                ///< workers compute on those of the others; the root's host has none
   std::set<std::string> preemptible{}; ///< of all hosts
   std::map<std::string, protocol::host_takes> takes{}; ///< likewise; others: any
+  std::map<std::string, std::string> machines{};       ///< likewise; others: one of their own
 };
 
 /// What the stores of PS shards hold.
@@ -71,11 +72,13 @@ public:
       , hosts_{{}, others}
       , preemptible_{job.preemptible}
       , takes_{job.takes}
+      , machines_{job.machines}
       , bug_{job.bug} {
     drains = host_drains{"alpha", {}, bug_};
     places_.add_host("alpha", {.cpus = job.root_cpus,
                                .preemptible = preemptible_.contains("alpha"),
-                               .takes = takes_["alpha"]});
+                               .takes = takes_["alpha"],
+                               .machine = machines_["alpha"]});
     for (const auto& one : others) come(one);
     start(coordinator);
     for (std::uint32_t shard = 0; shard < shard_count; ++shard) start(ps_shard_role({shard}));
@@ -91,7 +94,8 @@ public:
     hosts_.on_joined(host, ++boots_, now_, ignored);
     places_.add_host(
         host,
-        {.cpus = 2, .gpus = 1, .preemptible = preemptible_.contains(host), .takes = takes_[host]});
+        {.cpus = 2, .gpus = 1, .preemptible = preemptible_.contains(host), .takes = takes_[host],
+         .machine = machines_[host]});
   }
   void lose(const std::string& host) {
     hosts_.let_go(host, now_);
@@ -273,6 +277,7 @@ private:
   host_roster hosts_;
   std::set<std::string> preemptible_;
   std::map<std::string, protocol::host_takes> takes_;
+  std::map<std::string, std::string> machines_;
   protocol::planted_bug bug_;
   bool is_ending_ = false;
   std::vector<role_view> roles_;

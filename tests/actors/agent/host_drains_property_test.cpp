@@ -18,6 +18,7 @@ struct wild_job {
   std::uint32_t root_cpus = 2;
   std::set<std::string> preemptible{};
   std::map<std::string, protocol::host_takes> takes{};
+  std::map<std::string, std::string> machines{};
   protocol::planted_bug bug = protocol::planted_bug::none;
 };
 
@@ -37,7 +38,8 @@ public:
               .root_cpus = what_.root_cpus,
               .bug = what_.bug,
               .preemptible = what_.preemptible,
-              .takes = what_.takes}} {}
+              .takes = what_.takes,
+              .machines = what_.machines}} {}
 
   /// @returns what was wrong; "" when nothing was
   std::string run() {
@@ -154,15 +156,29 @@ private:
         keeper != job_.keepers.end())
       note("a better host is free for a copy, which does not move");
     if (what_.root_cpus != 0 && what_.preemptible.empty() && what_.takes.empty() &&
-        hosts.size() < shard_count)
+        what_.machines.empty() && hosts.size() < shard_count)
       note("PS shards are on one host");
     if (what_.root_cpus == 0 && hosts.contains("alpha")) note("a PS shard is on a host without cores");
   }
   bool is_badly_kept(const role_name& keeper) {
     const auto& places = job_.places();
-    const auto is = places.standing_of(job_.host_of(keeper));
+    const auto rank = [&](const std::string& host) {
+      return std::pair{is_beside_another(host, keeper), places.standing_of(host)};
+    };
     return std::ranges::any_of(what_.others, [&](const auto& host) {
-      return places.is_open(host) && places.is_free_for(host, keeper) && places.standing_of(host) < is;
+      return places.is_open(host) && places.is_free_for(host, keeper) &&
+             rank(host) < rank(job_.host_of(keeper));
+    });
+  }
+  /// On its machine, on another host, is the PS shard or another copy.
+  bool is_beside_another(const std::string& host, const role_name& keeper) {
+    auto stores = job_.keepers;
+    stores.push_back(ps_shard_role(protocol::shard_of(keeper)));
+    const auto& machine = what_.machines[host];
+    return !machine.empty() && std::ranges::any_of(stores, [&](const auto& role) {
+      const auto other = job_.host_of(role);
+      return role != keeper && protocol::shard_of(role) == protocol::shard_of(keeper) && other != host &&
+             what_.machines[other] == machine;
     });
   }
   bool is_badly_placed(ps_shard_id shard) {
@@ -231,7 +247,21 @@ const std::vector<wild_job> wild_jobs{{{"beta", "gamma", "delta", "epsilon"}, fa
                                        1,
                                        2,
                                        {},
-                                       {{"alpha", ps_shards}, {"beta", ps_shards}, {"gamma", workers}}}};
+                                       {{"alpha", ps_shards}, {"beta", ps_shards}, {"gamma", workers}}},
+                                      {{"beta", "gamma", "delta", "epsilon"},
+                                       false,
+                                       1,
+                                       2,
+                                       {},
+                                       {},
+                                       {{"alpha", "m"}, {"beta", "m"}, {"gamma", "n"}, {"delta", "n"}}},
+                                      {{"beta", "gamma", "delta", "epsilon"},
+                                       true,
+                                       2,
+                                       0,
+                                       {},
+                                       {},
+                                       {{"beta", "m"}, {"gamma", "m"}, {"delta", "n"}, {"epsilon", "n"}}}};
 
 #ifndef DLRUN_PLANTED_BUGS
 TEST(drained_hosts_whatever_happens, get_empty_in_the_end_and_none_is_called_drained_before) {
@@ -257,6 +287,7 @@ TEST(drained_hosts_whatever_happens, each_rule_that_is_broken_on_purpose_is_foun
                                                               {"restless", planted_bug::restless},
                                                               {"settled", planted_bug::settled},
                                                               {"loyal", planted_bug::loyal},
+                                                              {"one_machine", planted_bug::one_machine},
                                                               {"crowd_in", planted_bug::crowd_in}};
   for (const auto& [name, bug] : bugs) {
     std::string wrong;

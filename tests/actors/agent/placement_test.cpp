@@ -331,6 +331,23 @@ TEST(placement, workers_wait_where_only_hosts_for_ps_shards_are_open) {
   EXPECT_THAT(hosts.find(worker_role({0}))->reason, HasSubstr("; delta takes no workers"));
 }
 
+TEST(placement, keeps_copies_on_another_machine_while_there_is_one) {
+  placement hosts{"alpha", 1};
+  hosts.add_host("alpha", {.cpus = 2, .machine = "m"});
+  hosts.add_host("beta", {.cpus = 2, .machine = "m"});
+  const auto keeper = protocol::keeper_role({0});
+  EXPECT_EQ(hosts.put(ps_shard_role({0})).host, "alpha");
+  EXPECT_EQ(hosts.put(keeper).host, "beta") << "there is no other";
+  EXPECT_TRUE(hosts.shares_machine("beta", keeper));
+  EXPECT_FALSE(hosts.has_better_host_for_copy(keeper));
+  hosts.add_host("gamma", {.cpus = 2, .preemptible = true, .machine = "n"});
+  EXPECT_TRUE(hosts.has_better_host_for_copy(keeper)) << "though that may go at short notice";
+  EXPECT_EQ(hosts.put(keeper).host, "gamma") << "it starts again";
+  EXPECT_THAT(hosts.find(keeper)->reason, HasSubstr("; another store of it is on the machine of beta"));
+  hosts.add_host("delta", {.cpus = 2}); // a machine of its own
+  EXPECT_EQ(hosts.put(keeper).host, "delta");
+}
+
 TEST(placement, of_equal_copies_takes_that_of_a_host_that_stays) {
   placement hosts{"alpha", 1};
   for (const auto* name : {"alpha", "beta", "delta"}) hosts.add_host(name, {.cpus = 2, .preemptible = name == std::string{"beta"}});
