@@ -15,9 +15,10 @@ inline CLI::Option* add_address(CLI::App& command, std::string& address) {
 
 /// `--machine NAME`.
 inline CLI::Option* add_machine(CLI::App& command, std::string& machine) {
-  return command.add_option("--machine", machine,
-                            "What this host runs on, as a node of a cluster: a copy is on another machine than its "
-                            "PS shard while there is one (default: a machine of its own)");
+  return command.add_option(
+      "--machine", machine,
+      "What this host runs on, as a node of a cluster: a copy is on another machine than its "
+      "PS shard while there is one (default: a machine of its own)");
 }
 
 } // namespace dlrun::cli

@@ -66,9 +66,10 @@ void add_join_options(CLI::App& command, runtime::joining_host& host) {
   auto* preemptible = command.add_flag("--preemptible", host.preemptible,
                                        "This host may go at short notice, as a spot instance: PS shards and "
                                        "their copies are on other hosts while there are any");
-  auto* takes = command.add_option("--takes", host.takes,
-                                   "Roles that it takes: any, ps_shards (and their copies, but no worker), or "
-                                   "workers (the others only while no other host is open for them; default: any)");
+  auto* takes =
+      command.add_option("--takes", host.takes,
+                         "Roles that it takes: any, ps_shards (and their copies, but no worker), or "
+                         "workers (the others only while no other host is open for them; default: any)");
   takes->check(CLI::IsMember({"any", "ps_shards", "workers"}));
   auto* machine = add_machine(command, host.machine);
   for (auto* one : {token, key, wait, name, address, folder, cpus, preemptible, takes, machine})

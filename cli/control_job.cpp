@@ -13,8 +13,8 @@
 namespace dlrun::cli::manifest {
 namespace {
 
-/// As many as Kubernetes counts: whether a control pod is evicted or its container ends, another one
-/// goes on. It restarts a container at once, then after 10 s, 20 s, ... up to 5 minutes.
+/// As many as Kubernetes counts: whether a control pod is evicted or its container ends, another
+/// one goes on. It restarts a container at once, then after 10 s, 20 s, ... up to 5 minutes.
 constexpr std::int32_t control_failures_max = std::numeric_limits<std::int32_t>::max();
 /// Likewise of a control pod that another one may follow at once: until then the job stands still.
 constexpr int silent_control_s = 0;

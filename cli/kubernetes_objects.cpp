@@ -41,7 +41,8 @@ std::string list_of_hosts(const pods_wish& of) {
                     {"hosts_min", hosts_at_least(of)},
                     {"hosts_max", of.hosts_max + of.ps_hosts + 1},
                     {"key_file", fmt::format("{}/key", secret_folder)}};
-  // PS shard and copy could go at once with hosts where they do not stay, so the others are waited for.
+  // PS shard and copy could go at once with hosts where they do not stay, so the others are waited
+  // for.
   if (of.ps_hosts > 0)
     listed["join"]["hosts_min_staying"] = of.ps_hosts + 1; // and the control pod
   else if (!of.preemptible_class.empty())

@@ -41,7 +41,7 @@ struct pods_wish {
   /// Pods that take PS shards and their copies alone, beside those; others then take workers, and
   /// PS shards only while none of these is there. The job begins when all are there.
   std::uint32_t ps_hosts = 0;
-  std::uint32_t cpus = 1;      ///< of each pod
+  std::uint32_t cpus = 1; ///< of each pod
   /// Of the control pod, for PS shards, copies and workers; null: as many. With 0 it has one, and
   /// takes none of them while another pod is there.
   std::optional<std::uint32_t> control_cpus{};

@@ -35,7 +35,7 @@ struct node_options {
   std::vector<std::string> labels{};       ///< KEY=VALUE
   std::vector<std::string> hosts_labels{}; ///< likewise, as the next
   std::vector<std::string> ps_labels{};
-  std::vector<std::string> tolerations{};  ///< KEY[=VALUE]:EFFECT
+  std::vector<std::string> tolerations{}; ///< KEY[=VALUE]:EFFECT
 };
 
 /// A name such as nvidia.com/gpu, for a resource that the nodes of a cluster tell of.

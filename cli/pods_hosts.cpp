@@ -63,14 +63,13 @@ verb_end ended_for(const std::optional<kubernetes::pods_end>& why, verb_end ende
 result<void> pods_hosts::begin() {
   const auto place = find_own_api();
   if (!place) return tl::unexpected(place.error());
-  const auto pod_template = read_pod_template(pod_template_key), ps_template = read_pod_template(ps_template_key);
+  const auto pod_template = read_pod_template(pod_template_key),
+             ps_template = read_pod_template(ps_template_key);
   if (!pod_template) return tl::unexpected(pod_template.error());
   if (!ps_template) return tl::unexpected(ps_template.error());
   auto started = kubernetes::pod_service::start(
-      *place, {.job = job_,
-              .own_pod = base::host_name(),
-              .pod_template = *pod_template,
-              .ps_template = *ps_template},
+      *place,
+      {.job = job_, .own_pod = base::host_name(), .pod_template = *pod_template, .ps_template = *ps_template},
       {.tell = [](const auto& text) { say(stderr, "dlrun: {}\n", text); },
        .warn = [](const auto& text) { warn(text); },
        .has_standby = kubernetes::has_standby(*pod_template),

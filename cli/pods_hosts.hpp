@@ -24,8 +24,8 @@ kubernetes::host_sights sights_of(const std::string& job, const std::vector<agen
 /// is.
 verb_end ended_for(const std::optional<kubernetes::pods_end>& why, verb_end ended);
 
-/// Of the pods of hosts, as the ConfigMap of the job has it under that key. @returns bad_usage where
-/// there is none; null where a job has no pods for PS shards.
+/// Of the pods of hosts, as the ConfigMap of the job has it under that key. @returns bad_usage
+/// where there is none; null where a job has no pods for PS shards.
 result<nlohmann::json> read_pod_template(const std::string& key);
 
 /// Of a control pod. Pods are made from begin() on, as long as it lives; what it leaves goes on.

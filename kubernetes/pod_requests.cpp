@@ -95,7 +95,9 @@ api_refusal odd(const std::string& what) {
 
 std::string pods_object_of(const std::string& job) { return job + "-pods"; }
 
-std::string host_of(const std::string& job, pod_slot slot) { return before_index(job, slot.group) + std::to_string(slot.index); }
+std::string host_of(const std::string& job, pod_slot slot) {
+  return before_index(job, slot.group) + std::to_string(slot.index);
+}
 
 std::string pod_of(const std::string& job, pod_slot slot, std::uint32_t incarnation) {
   return fmt::format("{}-{}", host_of(job, slot), incarnation);
@@ -148,9 +150,9 @@ answer<wanted_pods> pod_requests::wanted(time_point give_up) {
   if (!found) return tl::unexpected(found.error());
   if (!text_at(*found, "/metadata/deletionTimestamp").empty()) return wanted_pods{};
   const auto wrong = [this](const char* key) {
-    return tl::unexpected(api_refusal{
-        refusal_kind::wrong, fmt::format("ConfigMap '{}': its '{}' is no number up to {}",
-                                         pods_object_of(source_.job), key, slots_max)});
+    return tl::unexpected(
+        api_refusal{refusal_kind::wrong, fmt::format("ConfigMap '{}': its '{}' is no number up to {}",
+                                                     pods_object_of(source_.job), key, slots_max)});
   };
   const auto hosts = pods_in(text_at(*found, "/data/hosts"));
   if (!hosts) return wrong(hosts_key);
@@ -214,8 +216,7 @@ answer<std::optional<pod_record>> pod_requests::create(const create_pod& what, c
                                                        time_point give_up) {
   if (const auto seen = look_at_own_pod(give_up); !seen) return tl::unexpected(seen.error());
   auto request = for_pods("create");
-  const auto& pod_template =
-      what.slot.group == pod_group::ps ? source_.ps_template : source_.pod_template;
+  const auto& pod_template = what.slot.group == pod_group::ps ? source_.ps_template : source_.pod_template;
   request.body = pod_object(pod_template, source_.job, what, owner).dump();
   auto made = client_.ask(request, give_up);
   if (!made && made.error().kind == refusal_kind::conflict) {

@@ -220,8 +220,7 @@ std::size_t hosts_at_least(const std::optional<hosts_plan>& plan) {
 }
 
 bool hosts_plan::has_own_gpus() const {
-  return own().gpus() != no_gpus &&
-         protocol::host_takes_of(own().takes()) != protocol::host_takes::ps_shards;
+  return own().gpus() != no_gpus && protocol::host_takes_of(own().takes()) != protocol::host_takes::ps_shards;
 }
 
 bool has_gpus_here(const std::optional<hosts_plan>& plan) { return !plan || plan->has_own_gpus(); }

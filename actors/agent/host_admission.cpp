@@ -13,9 +13,8 @@ std::size_t passing_there(const std::string& root, const host_roster& roster, co
     return is == standing::preemptible || is == standing::for_workers;
   };
   const auto states = roster.states();
-  const auto others = std::ranges::count_if(states, [&](const auto& one) {
-    return one.second == host_state::there && is_passing(one.first);
-  });
+  const auto others = std::ranges::count_if(
+      states, [&](const auto& one) { return one.second == host_state::there && is_passing(one.first); });
   return static_cast<std::size_t>(others) + (is_passing(root) ? 1 : 0);
 }
 
@@ -83,8 +82,8 @@ std::string host_admission::awaited(const host_roster& roster, const placement& 
   if (there < rules_.hosts_min)
     return fmt::format("{} of {} hosts are there{}; {}", there, rules_.hosts_min, on_the_way,
                        rules_.way_to_join);
-  return fmt::format("{} of {} hosts are there on which PS shards stay, beside {} where they do not{}; {}", staying,
-                     rules_.hosts_min_staying, there - staying, on_the_way, rules_.way_to_join);
+  return fmt::format("{} of {} hosts are there on which PS shards stay, beside {} where they do not{}; {}",
+                     staying, rules_.hosts_min_staying, there - staying, on_the_way, rules_.way_to_join);
 }
 
 } // namespace dlrun::agent

@@ -138,10 +138,9 @@ job_event copy_waits(const role_name& keeper, const fence& self) {
 }
 
 job_event worker_waits(const role_name& worker, const fence& self, bool need_gpus) {
-  return of_role(
-      worker, self, "role-waits",
-      fmt::format("{} waits for a host that {}takes workers", protocol::to_string(worker),
-                  need_gpus ? "has GPUs and " : ""));
+  return of_role(worker, self, "role-waits",
+                 fmt::format("{} waits for a host that {}takes workers", protocol::to_string(worker),
+                             need_gpus ? "has GPUs and " : ""));
 }
 
 job_event store_missing(const role_name& role, const fence& self, const std::string& hosts_before) {

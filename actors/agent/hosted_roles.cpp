@@ -49,8 +49,9 @@ std::optional<protocol::duration> judge(const protocol::start_report& report, co
 void wait_for_host(const role_name& role, const fence& self, placement& places, hosted_actions& out) {
   places.forget(role);
   out.push_back(tell_launch{role, self, role_runs{}});
-  out.push_back(role.kind == role_kind::keeper ? host_events::copy_waits(role, self)
-                                               : host_events::worker_waits(role, self, places.workers_need_gpus()));
+  out.push_back(role.kind == role_kind::keeper
+                    ? host_events::copy_waits(role, self)
+                    : host_events::worker_waits(role, self, places.workers_need_gpus()));
 }
 
 /// A run that goes on has stores of its PS shards, unless it ended before they began.

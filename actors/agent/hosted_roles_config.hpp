@@ -25,7 +25,7 @@ struct hosted_roles_config {
   std::uint32_t root_cpus = 1;
   bool root_preemptible = false;
   protocol::host_takes root_takes = protocol::host_takes::any;
-  std::string root_machine{}; ///< "": one of its own
+  std::string root_machine{};  ///< "": one of its own
   std::string root_beats_at{}; ///< number and UDP port of this host's beats
   /// The others: by name, with the cores they are to be used with; 0: those their agents tell of.
   std::map<std::string, std::uint32_t> hosts{};

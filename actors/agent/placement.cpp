@@ -37,10 +37,9 @@ bool is_less(const worker_share& one, const worker_share& other) {
   return here < there || (here == there && one.beside < other.beside);
 }
 
-standing standing_in(const host_room& room) {
-  if (room.cpus == 0) return standing::spared;
-  if (room.takes == protocol::host_takes::workers) return standing::for_workers;
-  return room.preemptible ? standing::preemptible : standing::stays;
+std::string why_not_for_workers(const host_rooms& hosts, const std::string& host) {
+  return "; " + (hosts.standing_of(host) == standing::spared ? hosts.what_is_wrong_with(host)
+                                                             : host + " takes no workers");
 }
 
 } // namespace
@@ -54,48 +53,16 @@ placement::placement(std::string root, std::uint32_t threads_per_worker, bool co
     , workers_need_gpus_{workers_need_gpus}
     , bug_{bug} {}
 
-void placement::add_host(const std::string& name, const host_room& room) {
-  DLRUN_CHECK(room.cpus > 0 || name == root_, "host {} has cores", name);
-  hosts_[name] = room;
-  gone_.erase(name);
-}
-
-void placement::remove_host(const std::string& name, const std::string& why) {
-  if (hosts_.erase(name) != 0) gone_[name] = why;
-}
-
-void placement::set_closed(const std::string& name, bool is_closed, closure why) {
-  auto& reasons = closed_[name];
-  if (is_closed)
-    reasons.insert(why);
-  else
-    reasons.erase(why);
-  if (reasons.empty()) closed_.erase(name);
-}
-
-void placement::set_stores(const std::string& name, const std::vector<protocol::held_store>& stores) {
-  stores_.set(name, stores);
-  std::erase_if(places_, [&](const auto& entry) {
-    const auto& [role, where] = entry;
-    return role.kind == role_kind::ps_shard && where.host == name &&
-           stores_.find(name, {role.index}) == nullptr && find_store({role.index}, false) != nullptr;
-  });
-}
-
-standing placement::standing_of(const std::string& name) const {
-  return has_host(name) ? standing_in(hosts_.at(name)) : standing::stays;
-}
-
 bool placement::takes_workers(const host_room& room) const {
-  const bool is_for_others = room.takes == protocol::host_takes::ps_shards &&
-                             !is_planted(bug_, protocol::planted_bug::crowd_in);
+  const bool is_for_others =
+      room.takes == protocol::host_takes::ps_shards && !is_planted(bug_, protocol::planted_bug::crowd_in);
   return !is_for_others && (!workers_need_gpus_ || room.gpus > 0);
 }
 
 const std::string* placement::find_store(ps_shard_id shard, bool is_there) const {
   return stores_.best(shard, [&](const std::string& host) -> std::optional<int> {
     if (is_there && !has_host(host)) return std::nullopt;
-    return (closed_.contains(host) ? 0 : 2) + (host == root_ ? 0 : 1);
+    return (is_closed(host) ? 0 : 2) + (host == root_ ? 0 : 1);
   });
 }
 
@@ -110,58 +77,34 @@ std::string placement::host_of(const role_name& role) const {
 }
 
 const place& placement::put(const role_name& role, bool elsewhere) {
-  DLRUN_CHECK(hosts_.contains(root_), "the root's host {} is there", root_);
+  DLRUN_CHECK(has_host(root_), "the root's host {} is there", root_);
   const auto* before = find(role);
-  const bool is_there = before != nullptr && hosts_.contains(before->host);
+  const bool is_there = before != nullptr && has_host(before->host);
   const bool is_drained = is_there && !is_open(before->host) && role.kind != role_kind::ps_shard;
   const bool moves = elsewhere || (coordinator_moves_ && role.kind == role_kind::coordinator);
   const bool yields = role.kind == role_kind::keeper && is_in_the_way(role, *this);
   const bool is_too_much =
       is_there && role.kind == role_kind::worker &&
-      (standing_of(before->host) == standing::spared || !takes_workers(hosts_.at(before->host)));
+      (standing_of(before->host) == standing::spared || !takes_workers(rooms().at(before->host)));
   const bool improves = is_there && role.kind == role_kind::keeper && has_better_host_for_copy(role);
   if (is_there && !moves && !yields && !is_drained && !is_too_much && !improves) return *before;
   const auto why_better = improves ? why_not_kept(role) : std::string{};
   auto chosen = choose(role, elsewhere);
   if ((is_drained || is_too_much) && chosen.host == before->host) return *before;
   if (before != nullptr)
-    chosen.reason += yields                    ? fmt::format("; its PS shard is on {}", before->host)
-                     : is_too_much             ? why_unfit(*before)
-                     : is_drained              ? why_moved(*before)
-                     : improves                ? "; " + why_better
-                     : is_there                ? fmt::format("; it ended on {}", before->host)
-                                               : why_moved(*before);
+    chosen.reason += yields        ? fmt::format("; its PS shard is on {}", before->host)
+                     : is_too_much ? why_not_for_workers(*this, before->host)
+                     : is_drained  ? "; " + what_is_wrong_with(before->host)
+                     : improves    ? "; " + why_better
+                     : is_there    ? fmt::format("; it ended on {}", before->host)
+                                   : "; " + what_is_wrong_with(before->host);
   return places_[role] = std::move(chosen);
-}
-
-std::string placement::what_is_wrong_with(const std::string& host) const {
-  switch (standing_of(host)) {
-  case standing::spared: return fmt::format("{} has no cores for the job", host);
-  case standing::for_workers: return fmt::format("{} is for workers", host);
-  case standing::preemptible: return fmt::format("{} may go at short notice", host);
-  default: return fmt::format("{} has too many", host);
-  }
 }
 
 std::string placement::why_not_kept(const role_name& keeper) const {
   const auto here = host_of(keeper);
   return shares_machine(here, keeper) ? fmt::format("another store of it is on the machine of {}", here)
                                       : what_is_wrong_with(here);
-}
-
-/// Of a worker.
-std::string placement::why_unfit(const place& before) const {
-  return standing_of(before.host) == standing::spared ? "; " + what_is_wrong_with(before.host)
-                                                      : fmt::format("; {} takes no workers", before.host);
-}
-
-/// Of a role whose host is closed, or away; or of a PS shard that is crowded there.
-std::string placement::why_moved(const place& before) const {
-  if (!has_host(before.host)) return fmt::format("; {} {}", before.host, gone_.at(before.host));
-  if (is_open(before.host) || standing_of(before.host) == standing::spared)
-    return "; " + what_is_wrong_with(before.host);
-  const bool is_drained = closed_.at(before.host).contains(closure::drained);
-  return fmt::format("; {} is {}", before.host, is_drained ? "drained" : "avoided");
 }
 
 const role_name* placement::best_copy(ps_shard_id shard, const std::vector<role_name>& whole) const {
@@ -198,7 +141,7 @@ const place& placement::put_on_copy(ps_shard_id shard, const std::vector<role_na
   if (const auto* copy = stores_.find(copy_is_on, shard); is_there && copy != nullptr)
     note_copy(before->host, protocol::held_store{*copy}); // what it leaves has all that the copy has
   place chosen{copy_is_on, "its store is there, a whole copy"};
-  if (before != nullptr) chosen.reason += why_moved(*before);
+  if (before != nullptr) chosen.reason += "; " + what_is_wrong_with(before->host);
   return places_[role] = std::move(chosen);
 }
 
@@ -229,7 +172,7 @@ place placement::choose_for_coordinator(const role_name& role) const {
   const auto* before = find(role);
   std::optional<std::tuple<bool, bool, std::uint32_t, bool, std::uint32_t>> best;
   place chosen;
-  for (const auto& [host, has] : hosts_) {
+  for (const auto& [host, has] : rooms()) {
     if (!is_open(host)) continue;
     const auto there = load_of(host, role);
     const bool ended_there = before != nullptr && before->host == host;
@@ -248,12 +191,12 @@ place placement::choose_for_shard(const role_name& role) const {
   if (const auto* holder = find_store({role.index})) return {*holder, "its store is there"};
   std::optional<std::tuple<standing, bool, std::uint32_t, bool, bool, std::uint32_t>> best;
   place chosen;
-  for (const auto& [host, has] : hosts_) {
+  for (const auto& [host, has] : rooms()) {
     if (!is_open(host)) continue;
     const auto there = load_of(host, role);
-    const auto is = standing_in(has);
-    const std::tuple cost{is,           has.preemptible, there.ps_shards, there.coordinator,
-                          host != root_, there.threads};
+    const auto is = has.is();
+    const std::tuple cost{is,           has.preemptible, there.ps_shards, there.coordinator, host != root_,
+                          there.threads};
     if (best && cost >= *best) continue;
     best = cost;
     const auto others = there.ps_shards == 0
@@ -280,19 +223,19 @@ bool placement::is_free_for(const std::string& host, const role_name& keeper) co
 
 bool placement::has_open_host_for_copy(const role_name& keeper) const {
   return std::ranges::any_of(
-      hosts_, [&](const auto& one) { return is_open(one.first) && is_free_for(one.first, keeper); });
+      rooms(), [&](const auto& one) { return is_open(one.first) && is_free_for(one.first, keeper); });
 }
 
 bool placement::shares_machine(const std::string& host, const role_name& keeper) const {
-  const auto& machine = hosts_.at(host).machine;
+  const auto& machine = rooms().at(host).machine;
   if (machine.empty() || is_planted(bug_, protocol::planted_bug::one_machine)) return false;
   const auto shard = protocol::shard_of(keeper);
   return std::ranges::any_of(places_, [&](const auto& entry) {
     const auto& [role, where] = entry;
     const bool has_store =
         role == protocol::ps_shard_role(shard) || (protocol::keeps_copy_of(role, shard) && role != keeper);
-    const auto found = hosts_.find(where.host);
-    return has_store && where.host != host && found != hosts_.end() && found->second.machine == machine;
+    const auto found = rooms().find(where.host);
+    return has_store && where.host != host && found != rooms().end() && found->second.machine == machine;
   });
 }
 
@@ -305,7 +248,7 @@ bool placement::has_better_host_for_copy(const role_name& keeper) const {
   const auto here = host_of(keeper);
   if (!has_host(here) || is_planted(bug_, protocol::planted_bug::loyal)) return false;
   const auto rank = rank_for_copy(here, keeper);
-  return std::ranges::any_of(hosts_, [&](const auto& one) {
+  return std::ranges::any_of(rooms(), [&](const auto& one) {
     const auto& host = one.first;
     return is_open(host) && is_free_for(host, keeper) && rank_for_copy(host, keeper) < rank;
   });
@@ -313,9 +256,8 @@ bool placement::has_better_host_for_copy(const role_name& keeper) const {
 
 bool placement::can_put(const role_name& role) const {
   if (role.kind == role_kind::worker)
-    return std::ranges::any_of(hosts_, [&](const auto& one) {
-      return is_open(one.first) && takes_workers(one.second);
-    });
+    return std::ranges::any_of(
+        rooms(), [&](const auto& one) { return is_open(one.first) && takes_workers(one.second); });
   if (role.kind != role_kind::keeper) return true;
   if (find(protocol::ps_shard_role(protocol::shard_of(role))) == nullptr) return false;
   const auto before = host_of(role);
@@ -329,12 +271,12 @@ place placement::choose_for_keeper(const role_name& role, bool elsewhere) const 
   const bool may_stay = !has_open_host_for_copy(role); // though that is closed
   std::optional<std::tuple<bool, std::pair<bool, standing>, bool, bool, std::uint32_t, bool>> best;
   place chosen;
-  for (const auto& [host, has] : hosts_) {
+  for (const auto& [host, has] : rooms()) {
     const bool stays = may_stay && host == host_of(role);
     if (!is_free_for(host, role) || (!is_open(host) && !stays)) continue;
     const auto there = load_of(host, role);
     const bool has_none = stores_.find(host, shard) == nullptr;
-    const std::tuple cost{host == before, rank_for_copy(host, role), has.preemptible,
+    const std::tuple cost{host == before, rank_for_copy(host, role),       has.preemptible,
                           has_none,       there.ps_shards + there.keepers, host == root_};
     if (best && cost >= *best) continue;
     best = cost;
@@ -349,7 +291,7 @@ place placement::choose_for_keeper(const role_name& role, bool elsewhere) const 
 place placement::choose_for_worker(const role_name& role) const {
   std::optional<worker_share> best;
   place chosen;
-  for (const auto& [host, has] : hosts_) {
+  for (const auto& [host, has] : rooms()) {
     if (!is_open(host) || !takes_workers(has)) continue;
     const auto there = load_of(host, role);
     const worker_share share =

@@ -1,9 +1,9 @@
 /// Which host each role runs on, and why.
 #pragma once
 
+#include "actors/agent/host_rooms.hpp"
 #include "actors/agent/known_stores.hpp"
 #include "actors/protocol/host_messages.hpp"
-#include "actors/protocol/host_takes.hpp"
 #include "actors/protocol/planted_bug.hpp"
 
 #include <cstdint>
@@ -22,29 +22,6 @@ struct place {
   std::string reason; ///< for people
 };
 
-/// Why a host takes no roles.
-enum class closure : std::uint8_t {
-  drained, ///< it is, or is being drained
-  avoided  ///< starts end there before they are up
-};
-
-/// How good a host is for PS shards and copies, the best first.
-enum class standing : std::uint8_t {
-  stays,
-  preemptible, ///< it may go at short notice
-  for_workers, ///< it takes others only while no other host is open for them
-  spared       ///< it has no cores for the job
-};
-
-/// What a host has for roles.
-struct host_room {
-  std::uint32_t cpus = 1;   ///< at least 1; of the root's host 0 too
-  std::uint32_t gpus = 0;   ///< that workers use there
-  bool preemptible = false; ///< it may go at short notice
-  protocol::host_takes takes = protocol::host_takes::any;
-  std::string machine{}; ///< on which it is, with others perhaps; "": one of its own
-};
-
 /// Pure: the coordinator stays with the root, or, where its journal is elsewhere, goes where the
 /// fewest PS shards are, of equals not to the root's host; PS shards keep off its host where others
 /// have as few. When it has ended there it goes elsewhere, since its journal may be out of reach of
@@ -55,17 +32,19 @@ struct host_room {
 /// open for it does a PS shard, keeper or worker go to the root's when that is spared, having no
 /// cores for the job; a worker that starts again leaves it then. PS shards and keepers go to a host
 /// for workers only if no other but the root's is open for them; they and a coordinator that moves
-/// go to a preemptible one only if no other of its kind is. A keeper goes to another host than its PS shard and the other copies, and, if it was given up there, than
-/// before: one that has a store of that PS shard, else the one with the fewest stores. A worker
-/// goes where the fewest threads of roles share a core; one that needs a GPU where the fewest
-/// workers share one. It goes nowhere else than where there is one, and to no host that takes PS
-/// shards alone: it may have to wait for a host. A host that is closed takes only what has its store there and has it nowhere else (R37): a PS
-/// shard without a whole copy on a host that is open, a keeper for which there is no such host,
-/// unless copies may wait for one. Another role that starts again goes where it was, if that host
-/// is there: a PS shard's store is there, unless it is a PS shard that is crowded and has a whole
-/// copy elsewhere, or a keeper for which a better host is open (R44). Of hosts that are as good the first by name is taken, so that the same
-/// hosts get the same roles, whichever was there first.
-class placement {
+/// go to a preemptible one only if no other of its kind is. A keeper goes to another host than its
+/// PS shard and the other copies, and, if it was given up there, than before: one that has a store
+/// of that PS shard, else the one with the fewest stores. A worker goes where the fewest threads of
+/// roles share a core; one that needs a GPU where the fewest workers share one. It goes nowhere
+/// else than where there is one, and to no host that takes PS shards alone: it may have to wait for
+/// a host. A host that is closed takes only what has its store there and has it nowhere else (R37):
+/// a PS shard without a whole copy on a host that is open, a keeper for which there is no such
+/// host, unless copies may wait for one. Another role that starts again goes where it was, if that
+/// host is there: a PS shard's store is there, unless it is a PS shard that is crowded and has a
+/// whole copy elsewhere, or a keeper for which a better host is open (R44). Of hosts that are as
+/// good the first by name is taken, so that the same hosts get the same roles, whichever was there
+/// first.
+class placement : public host_rooms {
 public:
   /// @param threads_per_worker threads that a worker keeps busy; a PS shard keeps one busy.
   /// @param coordinator_moves its journal can be had from every host.
@@ -76,17 +55,6 @@ public:
             bool copies_may_wait = false, bool workers_need_gpus = false,
             protocol::planted_bug bug = protocol::planted_bug::none);
 
-  /// A host is there (again). Roles may be placed on it from now on.
-  void add_host(const std::string& name, const host_room& room);
-  /// It is not any more, since it `is lost` or for what reason else. Roles that were there stay its
-  /// roles until they are placed anew.
-  void remove_host(const std::string& name, const std::string& why = "is lost");
-  bool has_host(const std::string& name) const { return hosts_.contains(name); }
-  /// Roles that start are to be elsewhere, for one reason or more. It may be there or not.
-  void set_closed(const std::string& name, bool is_closed, closure why = closure::drained);
-  standing standing_of(const std::string& name) const;
-  /// There, and not closed.
-  bool is_open(const std::string& name) const { return has_host(name) && !closed_.contains(name); }
   /// That keeper may be there: neither its PS shard nor another copy of the store is.
   bool is_free_for(const std::string& host, const protocol::role_name& keeper) const;
   /// A host that is open and free for that keeper is there.
@@ -94,13 +62,11 @@ public:
   bool workers_need_gpus() const { return workers_need_gpus_; }
   /// Where there is no such host, there is no copy while a host is drained.
   bool copies_may_wait() const { return copies_may_wait_; }
-  /// One on a machine without another store of that PS shard, unlike the host where it is; or, as far
-  /// as that is equal, of a better standing.
+  /// One on a machine without another store of that PS shard, unlike the host where it is; or, as
+  /// far as that is equal, of a better standing.
   bool has_better_host_for_copy(const protocol::role_name& keeper) const;
   /// Another store of its PS shard is, or is to be, on the machine of that host.
   bool shares_machine(const std::string& host, const protocol::role_name& keeper) const;
-  /// Why a role is better elsewhere than on that host, which is there.
-  std::string what_is_wrong_with(const std::string& host) const;
   /// Why a keeper is, which has_better_host_for_copy().
   std::string why_not_kept(const protocol::role_name& keeper) const;
   /// What it told of when it began; in place of what it told before. A PS shard whose
@@ -160,8 +126,6 @@ private:
   place choose_for_shard(const protocol::role_name& role) const;
   place choose_for_worker(const protocol::role_name& role) const;
   place choose_for_keeper(const protocol::role_name& role, bool elsewhere) const;
-  std::string why_unfit(const place& before) const;
-  std::string why_moved(const place& before) const;
 
   std::string root_;
   std::uint32_t threads_per_worker_;
@@ -169,9 +133,6 @@ private:
   bool copies_may_wait_;
   bool workers_need_gpus_;
   protocol::planted_bug bug_;
-  std::map<std::string, host_room> hosts_;          ///< that are there
-  std::map<std::string, std::string> gone_;         ///< that were there, with the reason
-  std::map<std::string, std::set<closure>> closed_; ///< whether they are there or not
   known_stores stores_;
   std::map<protocol::role_name, place> places_;
 };

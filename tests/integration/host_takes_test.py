@@ -38,7 +38,7 @@ class a_list(on_several_hosts):
 
 
 class that_join(lets_hosts_join):
-    hosts_min = 3
+    hosts_min = 2
 
     def write_list(self, settings=None, **join):
         self.list = self.hosts.write_file(self.bench.folder / "hosts.yaml",

@@ -16,6 +16,7 @@ import time
 
 import containers
 from node_fit import gpus_of
+from pod_nodes import name_of
 from waiting import PATIENCE_S, wait_until
 
 FIRST_BACK_OFF_S, BACK_OFF_MAX_S = 0.1, 1  # of Kubernetes: 10 s and 5 minutes
@@ -116,7 +117,7 @@ class pod:
         return container
 
     def variables(self):
-        fields = {"status.podIP": self.cluster.hosts.address(self.host)}
+        fields = {"status.podIP": self.cluster.hosts.address(self.host), "spec.nodeName": name_of(self.node)}
         fields |= {f"metadata.labels['{key}']": text for key, text in self.labels.items()}
         api = {"KUBERNETES_SERVICE_HOST": self.cluster.api.host, "KUBERNETES_SERVICE_PORT": self.cluster.api.port} if self.cluster.api else {}
         api |= self.cluster.nodes.variables.get(self.node, {})

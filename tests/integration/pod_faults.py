@@ -7,6 +7,7 @@ the second does not wait for what the first has caused.
 
 import contextlib
 import os
+import random
 import signal
 import threading
 import time
@@ -36,7 +37,8 @@ OF_NODES = ("drained", "node_gone", "policy")
 OF_CONTROL = ("leader", "control_deleted", "control_node_gone", "suspended")
 OF_API = ("api_away", "compacted")
 KINDS = (*OF_CONTAINERS, *OF_PODS, *OF_NODES, *OF_CONTROL, *OF_API)  # also the order of those that come at once
-AT_ONCE, IMAGE_LATE, IN_ETCD = 0.25, 0.2, 0.3  # shares of faults, of runs, of those with copies
+AT_ONCE, IMAGE_LATE, IN_ETCD, IN_GROUPS = 0.25, 0.2, 0.3, 0.25  # shares of faults, of runs, of those with copies, of shapes of runs
+PS_HOSTS = 2
 AWAY_S = (1, 6)
 MOMENT_S = 1.0  # a fault comes at most so long after the job has recovered from the one before
 # The first process of a container ignores a SIGTERM that comes before it has a handler: then
@@ -54,12 +56,15 @@ class pod_shape(typing.NamedTuple):
     durability: dict
     image_late: bool  # the first pods cannot have their image for a while
     in_etcd: bool = False  # its journal: then no claim has the run folder, which goes with each control pod
+    ps_hosts: int = 0  # pods for PS shards, beside the others
 
     @classmethod
     def draw(cls, source):
         made = cls(source.choice(WORKERS), source.choice(PS_SHARDS), source.choice(POD_HOSTS), source.choice(DURABILITY),
                    source.random() < IMAGE_LATE)
-        return made._replace(in_etcd=source.random() < IN_ETCD and made.durability.get("replicas") != 1)
+        made = made._replace(in_etcd=source.random() < IN_ETCD and made.durability.get("replicas") != 1)
+        has_groups = random.Random(repr(made)).random() < IN_GROUPS  # no draw of the source: a seed keeps its faults
+        return made._replace(ps_hosts=PS_HOSTS if has_groups else 0)
 
     def plain_spec(self, data):
         spec = small_data.make_spec("mlp_dropout", data, epochs=EPOCHS, workers=self.workers, ps_shards=self.ps_shards)
@@ -73,7 +78,8 @@ class pod_shape(typing.NamedTuple):
     def describe(self):
         durability = " ".join(f"{key} {value}" for key, value in self.durability.items())
         late = (", image late" if self.image_late else "") + (", journal in an etcd" if self.in_etcd else "")
-        return f"{self.workers} workers, {self.ps_shards} PS shards, {self.pod_hosts} pods of hosts, {durability}{late}"
+        groups = f" and {self.ps_hosts} for PS shards" if self.ps_hosts else ""
+        return f"{self.workers} workers, {self.ps_shards} PS shards, {self.pod_hosts} pods of hosts{groups}, {durability}{late}"
 
 
 def plan_faults(source):
@@ -95,7 +101,7 @@ class struck_pods(job_on_pods):
         """@param parts hosts, cluster, api, pauses"""
         self.bench, self.program, self.data, self.shape, self.source = bench, bench.program, data, shape, source
         self.hosts, self.cluster, self.api, self.pauses = parts
-        self.nodes, self.pod_hosts, self.etcd = self.cluster.nodes, shape.pod_hosts, etcd
+        self.nodes, self.pod_hosts, self.ps_hosts, self.etcd = self.cluster.nodes, shape.pod_hosts, shape.ps_hosts, etcd
         if etcd:
             self.claims = ("--model-claim", "models")
         self.parted, self.threads, self.struck = set(), [], []
@@ -110,7 +116,7 @@ class struck_pods(job_on_pods):
         self.cluster.apply(self.manifests(spec, "--memory-max", MEMORY_MAX))
         self.cluster.start(NAME)
         if self.shape.image_late:
-            wait_until(lambda: len(self.nodes.waiting) == self.pod_hosts, "all pods of hosts wait for their image")
+            wait_until(lambda: len(self.nodes.waiting) == self.pod_hosts + self.ps_hosts, "all pods of hosts wait for their image")
             self.nodes.mend_image()
         self.wait_until_trains()
 

@@ -1,5 +1,6 @@
 """Pods for PS shards beside pods for workers: what is written for them, and what they do when some are lost."""
 
+import collections
 import json
 
 from bench_case import main
@@ -85,6 +86,7 @@ class on_both_kinds_of_pods(on_pods):
         wait_until(lambda: self.hosts_of(*kinds) == hosts, f"{kinds} are on {hosts}")
 
     def test_each_kind_of_role_has_its_own_and_comes_back_there(self):
+        self.cluster.nodes.count = self.host_count  # each pod has a node of its own
         spec = self.unhurried_spec()
         self.start(spec)
         step = self.wait_until_trains()["step"]
@@ -98,6 +100,42 @@ class on_both_kinds_of_pods(on_pods):
         self.wait_until_trains(beyond=step)
         self.wait_until_on(PS, "keeper")  # those that went to pods for workers meanwhile too
         self.wait_until_on(PS, "ps_shard")
+        report = self.expect_complete(spec)
+        self.assertEqual(report["steps_redone"], 0)
+
+
+class on_two_nodes(on_pods):
+    host_count = 9
+    pod_hosts = 3
+    LOST = 1
+
+    def stores_by_shard(self):
+        """PS shard -> nodes that have a store of it."""
+        nodes = {one.host_name: one.node for one in self.pods_of_hosts()} | {"control": self.control.node}
+        code, told, _ = self.control.execute("/usr/local/bin/dlrun", "explain", f"/var/lib/dlrun/{NAME}", "--json")
+        stores = collections.defaultdict(list)
+        for one in json.loads(told)["roles"] if code == COMPLETED else ():
+            if one["role"] in ("ps_shard", "keeper"):
+                stores[one["index"]].append(nodes.get(one["host"]))
+        return stores
+
+    def test_a_copy_is_on_another_one_than_its_ps_shard_and_no_step_is_lost_with_a_node(self):
+        """Of four pods two are on each, so that a copy could be beside its PS shard on the same node."""
+        self.cluster.nodes.count = 2
+        spec = self.unhurried_spec()
+        self.start(spec)
+        step = self.wait_until_trains()["step"]
+        self.assertEqual((self.control.node, len({one.node for one in self.hosts_pods})), (0, 2))
+        stores = self.stores_by_shard()
+        self.assertEqual(set(stores), {0, 1})
+        for nodes in stores.values():
+            self.assertEqual(sorted(nodes), [0, 1])
+        self.cluster.nodes.lose(self.LOST)
+        self.cluster.nodes.count = 3  # another one comes
+        with self.cluster.lock:
+            self.cluster.nodes.look_at_waiting()
+        self.wait_until_trains(beyond=step)
+        self.cluster.nodes.replace(self.LOST)
         report = self.expect_complete(spec)
         self.assertEqual(report["steps_redone"], 0)
 

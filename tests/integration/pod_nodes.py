@@ -27,7 +27,7 @@ class pod_nodes:
         self.cordoned, self.lost = set(), set()
         self.variables = {}  # node -> what containers have there, as if its processor were another one
         self.has_image, self.waiting = True, []  # Pods that could not begin yet
-        self.kinds = [node_kind() for _ in range(NODES)]
+        self.kinds = collections.defaultdict(node_kind)
 
     def pick(self, made, is_of_job=False):
         """The node with the fewest pods; None: none takes it. Pods of Jobs are taken by those that are cordoned too."""

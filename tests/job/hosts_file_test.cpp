@@ -191,7 +191,8 @@ TEST(hosts_file, refuses_numbers_of_hosts_that_cannot_be_and_places_to_listen_th
 TEST(hosts_file, has_a_host_for_workers) {
   const std::string apart = "hosts: [{name: a, address: 10.0.0.1, takes: ps_shards}, "
                             "{name: b, address: 10.0.0.2, takes: ps_shards}]\n";
-  EXPECT_THAT(problems_in(apart), HasSubstr("hosts.yaml:1: hosts[0].takes: no host takes workers, and none may join"));
+  EXPECT_THAT(problems_in(apart),
+              HasSubstr("hosts.yaml:1: hosts[0].takes: no host takes workers, and none may join"));
   EXPECT_EQ(problems_in(apart + "join: {listen: \"10.0.0.1:0\"}\n"), "") << "one may come";
   EXPECT_EQ(problems_in("hosts: [{name: a, address: 10.0.0.1, takes: ps_shards}, "
                         "{name: b, address: 10.0.0.2, takes: workers}]\n"),

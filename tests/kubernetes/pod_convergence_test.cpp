@@ -200,7 +200,8 @@ private:
     for (const auto& [uid, pod] : cluster_.pods) {
       if (pod.is_cut_off) continue; // nobody can say of it that it is gone
       if (!cluster_.is_alive(pod)) note(fmt::format("{} has ended, and is not deleted", pod.told.name));
-      if (++alive[pod.told.slot] > 1) note(fmt::format("beside {} are other pods of its host", pod.told.name));
+      if (++alive[pod.told.slot] > 1)
+        note(fmt::format("beside {} are other pods of its host", pod.told.name));
       if (!wanted_pods{"", cluster_.wanted, cluster_.wanted_ps}.contains(pod.told.slot))
         note(fmt::format("{} is not wanted", pod.told.name));
       if (cluster_.hosts[pod.told.slot].uid != uid) note(fmt::format("{} is not in", pod.told.name));

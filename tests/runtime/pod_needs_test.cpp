@@ -111,7 +111,9 @@ public:
 
 private:
   /// The first is the root's, and has no GPU.
-  void add(std::uint32_t host) { where_.add_host(name(host), {.cpus = 4, .gpus = job_.on_gpus && host > 0 ? 2 : 0}); }
+  void add(std::uint32_t host) {
+    where_.add_host(name(host), {.cpus = 4, .gpus = job_.on_gpus && host > 0 ? 2 : 0});
+  }
   static std::string name(std::uint32_t host) { return fmt::format("host-{:03}", host); }
   std::vector<protocol::role_name> keepers() const {
     return protocol::keeper_roles(static_cast<std::uint32_t>(job_.shards.size()), job_.copies);

@@ -92,10 +92,11 @@ public:
     roster_events ignored;
     if (!hosts_.states().contains(host)) static_cast<void>(hosts_.admit(host, now_)); // by itself
     hosts_.on_joined(host, ++boots_, now_, ignored);
-    places_.add_host(
-        host,
-        {.cpus = 2, .gpus = 1, .preemptible = preemptible_.contains(host), .takes = takes_[host],
-         .machine = machines_[host]});
+    places_.add_host(host, {.cpus = 2,
+                            .gpus = 1,
+                            .preemptible = preemptible_.contains(host),
+                            .takes = takes_[host],
+                            .machine = machines_[host]});
   }
   void lose(const std::string& host) {
     hosts_.let_go(host, now_);

@@ -150,13 +150,15 @@ private:
     std::set<std::string> hosts;
     for (std::uint32_t shard = 0; shard < shard_count; ++shard) {
       hosts.insert(job_.host_of(ps_shard_role({shard})));
-      if (is_badly_placed({shard})) note("the host of a copy is better for its PS shard, which does not move");
+      if (is_badly_placed({shard}))
+        note("the host of a copy is better for its PS shard, which does not move");
     }
-    if (const auto keeper = std::ranges::find_if(job_.keepers, [&](const auto& one) { return is_badly_kept(one); });
+    if (const auto keeper =
+            std::ranges::find_if(job_.keepers, [&](const auto& one) { return is_badly_kept(one); });
         keeper != job_.keepers.end())
       note("a better host is free for a copy, which does not move");
-    if (what_.root_cpus != 0 && what_.preemptible.empty() && what_.takes.empty() &&
-        what_.machines.empty() && hosts.size() < shard_count)
+    if (what_.root_cpus != 0 && what_.preemptible.empty() && what_.takes.empty() && what_.machines.empty() &&
+        hosts.size() < shard_count)
       note("PS shards are on one host");
     if (what_.root_cpus == 0 && hosts.contains("alpha")) note("a PS shard is on a host without cores");
   }
@@ -184,8 +186,7 @@ private:
   bool is_badly_placed(ps_shard_id shard) {
     const auto is = job_.places().standing_of(job_.host_of(protocol::ps_shard_role(shard)));
     return std::ranges::any_of(job_.keepers, [&](const auto& keeper) {
-      return protocol::keeps_copy_of(keeper, shard) &&
-             job_.places().standing_of(job_.host_of(keeper)) < is;
+      return protocol::keeps_copy_of(keeper, shard) && job_.places().standing_of(job_.host_of(keeper)) < is;
     });
   }
   bool is_missed(const role_name& role) {
@@ -223,45 +224,46 @@ private:
 
 using enum protocol::host_takes;
 
-const std::vector<wild_job> wild_jobs{{{"beta", "gamma", "delta", "epsilon"}, false},
-                                      {{"beta", "gamma"}, false},
-                                      {{"beta", "gamma", "delta", "epsilon"}, true},
-                                      {{"beta", "gamma"}, true},
-                                      {{"beta"}, true},
-                                      {{"beta", "gamma", "delta", "epsilon"}, false, 2},
-                                      {{"beta", "gamma", "delta"}, false, 2},
-                                      {{"beta", "gamma"}, false, 1, 0},
-                                      {{"beta", "gamma", "delta"}, true, 1, 0},
-                                      {{"beta", "gamma", "delta", "epsilon"}, false, 1, 2, {"beta", "delta"}},
-                                      {{"beta", "gamma", "delta", "epsilon"}, true, 2, 2, {"beta", "delta"}},
-                                      {{"beta", "gamma"}, false, 1, 2, {"beta", "gamma"}},
-                                      {{"beta", "gamma"}, false, 1, 2, {"alpha"}},
-                                      {{"beta", "gamma", "delta", "epsilon"},
-                                       false,
-                                       1,
-                                       0,
-                                       {"epsilon"},
-                                       {{"beta", ps_shards}, {"gamma", ps_shards}, {"delta", workers}, {"epsilon", workers}}},
-                                      {{"beta", "gamma", "delta"},
-                                       true,
-                                       1,
-                                       2,
-                                       {},
-                                       {{"alpha", ps_shards}, {"beta", ps_shards}, {"gamma", workers}}},
-                                      {{"beta", "gamma", "delta", "epsilon"},
-                                       false,
-                                       1,
-                                       2,
-                                       {},
-                                       {},
-                                       {{"alpha", "m"}, {"beta", "m"}, {"gamma", "n"}, {"delta", "n"}}},
-                                      {{"beta", "gamma", "delta", "epsilon"},
-                                       true,
-                                       2,
-                                       0,
-                                       {},
-                                       {},
-                                       {{"beta", "m"}, {"gamma", "m"}, {"delta", "n"}, {"epsilon", "n"}}}};
+const std::vector<wild_job> wild_jobs{
+    {{"beta", "gamma", "delta", "epsilon"}, false},
+    {{"beta", "gamma"}, false},
+    {{"beta", "gamma", "delta", "epsilon"}, true},
+    {{"beta", "gamma"}, true},
+    {{"beta"}, true},
+    {{"beta", "gamma", "delta", "epsilon"}, false, 2},
+    {{"beta", "gamma", "delta"}, false, 2},
+    {{"beta", "gamma"}, false, 1, 0},
+    {{"beta", "gamma", "delta"}, true, 1, 0},
+    {{"beta", "gamma", "delta", "epsilon"}, false, 1, 2, {"beta", "delta"}},
+    {{"beta", "gamma", "delta", "epsilon"}, true, 2, 2, {"beta", "delta"}},
+    {{"beta", "gamma"}, false, 1, 2, {"beta", "gamma"}},
+    {{"beta", "gamma"}, false, 1, 2, {"alpha"}},
+    {{"beta", "gamma", "delta", "epsilon"},
+     false,
+     1,
+     0,
+     {"epsilon"},
+     {{"beta", ps_shards}, {"gamma", ps_shards}, {"delta", workers}, {"epsilon", workers}}},
+    {{"beta", "gamma", "delta"},
+     true,
+     1,
+     2,
+     {},
+     {{"alpha", ps_shards}, {"beta", ps_shards}, {"gamma", workers}}},
+    {{"beta", "gamma", "delta", "epsilon"},
+     false,
+     1,
+     2,
+     {},
+     {},
+     {{"alpha", "m"}, {"beta", "m"}, {"gamma", "n"}, {"delta", "n"}}},
+    {{"beta", "gamma", "delta", "epsilon"},
+     true,
+     2,
+     0,
+     {},
+     {},
+     {{"beta", "m"}, {"gamma", "m"}, {"delta", "n"}, {"epsilon", "n"}}}};
 
 #ifndef DLRUN_PLANTED_BUGS
 TEST(drained_hosts_whatever_happens, get_empty_in_the_end_and_none_is_called_drained_before) {
@@ -277,18 +279,13 @@ TEST(drained_hosts_whatever_happens, get_empty_in_the_end_and_none_is_called_dra
 using protocol::planted_bug;
 
 TEST(drained_hosts_whatever_happens, each_rule_that_is_broken_on_purpose_is_found) {
-  const std::vector<std::pair<const char*, planted_bug>> bugs{{"leave_bare", planted_bug::leave_bare},
-                                                              {"drain_early", planted_bug::drain_early},
-                                                              {"drop_asked", planted_bug::drop_asked},
-                                                              {"forget_drain", planted_bug::forget_drain},
-                                                              {"keep_copy", planted_bug::keep_copy},
-                                                              {"promote_any", planted_bug::promote_any},
-                                                              {"share_copies", planted_bug::share_copies},
-                                                              {"restless", planted_bug::restless},
-                                                              {"settled", planted_bug::settled},
-                                                              {"loyal", planted_bug::loyal},
-                                                              {"one_machine", planted_bug::one_machine},
-                                                              {"crowd_in", planted_bug::crowd_in}};
+  const std::vector<std::pair<const char*, planted_bug>> bugs{
+      {"leave_bare", planted_bug::leave_bare},     {"drain_early", planted_bug::drain_early},
+      {"drop_asked", planted_bug::drop_asked},     {"forget_drain", planted_bug::forget_drain},
+      {"keep_copy", planted_bug::keep_copy},       {"promote_any", planted_bug::promote_any},
+      {"share_copies", planted_bug::share_copies}, {"restless", planted_bug::restless},
+      {"settled", planted_bug::settled},           {"loyal", planted_bug::loyal},
+      {"one_machine", planted_bug::one_machine},   {"crowd_in", planted_bug::crowd_in}};
   for (const auto& [name, bug] : bugs) {
     std::string wrong;
     for (unsigned seed = 1; seed <= seeds && wrong.empty(); ++seed)

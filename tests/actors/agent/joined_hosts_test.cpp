@@ -59,8 +59,9 @@ TEST_F(joined_hosts_test, the_job_does_not_begin_on_hosts_that_may_go_where_it_w
   roles.on_joined({.host = "epsilon", .boot = 10, .cpus = 2, .takes = protocol::host_takes::workers}, now,
                   refused);
   ASSERT_TRUE(admit("delta", "10.0.0.4"));
-  EXPECT_EQ(awaited(), "1 of 2 hosts are there on which PS shards stay, beside 2 where they do not, 1 get ready; "
-                       "hosts join at 10.0.0.1:7700");
+  EXPECT_EQ(awaited(),
+            "1 of 2 hosts are there on which PS shards stay, beside 2 where they do not, 1 get ready; "
+            "hosts join at 10.0.0.1:7700");
   join("delta", 9);
   EXPECT_EQ(awaited(), "");
 }

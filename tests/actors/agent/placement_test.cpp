@@ -302,7 +302,7 @@ TEST(placement, keeps_workers_and_ps_shards_apart_where_hosts_say_so) {
   EXPECT_EQ(hosts.put(protocol::keeper_role({1})).host, "beta");
   for (const std::uint32_t worker : {0U, 1U, 2U})
     EXPECT_THAT(hosts.put(worker_role({worker})).host, testing::AnyOf("delta", "epsilon"));
-  EXPECT_EQ(hosts.put(the_coordinator).host, "delta") << "no PS shard is there";
+  EXPECT_EQ(hosts.put(the_coordinator).host, "epsilon") << "no PS shard is there, and fewer workers";
 }
 
 TEST(placement, ps_shards_go_to_hosts_for_workers_where_no_other_is_open) {
@@ -325,7 +325,8 @@ TEST(placement, workers_wait_where_only_hosts_for_ps_shards_are_open) {
   hosts.remove_host("delta");
   hosts.remove_host("epsilon");
   EXPECT_FALSE(hosts.can_put(worker_role({0})));
-  hosts.add_host("delta", {.cpus = 2, .takes = protocol::host_takes::ps_shards}); // another machine of its name
+  hosts.add_host("delta",
+                 {.cpus = 2, .takes = protocol::host_takes::ps_shards}); // another machine of its name
   hosts.add_host("zeta", {.cpus = 2});
   EXPECT_EQ(hosts.put(worker_role({0})).host, "zeta");
   EXPECT_THAT(hosts.find(worker_role({0}))->reason, HasSubstr("; delta takes no workers"));
@@ -350,7 +351,8 @@ TEST(placement, keeps_copies_on_another_machine_while_there_is_one) {
 
 TEST(placement, of_equal_copies_takes_that_of_a_host_that_stays) {
   placement hosts{"alpha", 1};
-  for (const auto* name : {"alpha", "beta", "delta"}) hosts.add_host(name, {.cpus = 2, .preemptible = name == std::string{"beta"}});
+  for (const auto* name : {"alpha", "beta", "delta"})
+    hosts.add_host(name, {.cpus = 2, .preemptible = name == std::string{"beta"}});
   const auto keeper = protocol::keeper_role({0}), other = role_name{keeper.kind, keeper.index + 1000};
   hosts.keep(keeper, "beta", "");
   hosts.keep(other, "delta", "");
