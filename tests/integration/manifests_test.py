@@ -135,7 +135,9 @@ class is_restricted(writes_manifests):
         own = policy["podSelector"]
         self.assertEqual(policy["ingress"], [{"from": [{"podSelector": own}]}])
         self.assertEqual(policy["egress"][0], {"to": [{"podSelector": own}]})
-        self.assertEqual({one["port"] for one in policy["egress"][1]["ports"]}, {53})
+        self.assertEqual([rule.keys() for rule in policy["egress"][1:]], [{"ports"}])
+        self.assertEqual([(one["port"], one["protocol"]) for one in policy["egress"][1]["ports"]],
+                         [(53, "UDP"), (53, "TCP"), (5353, "UDP"), (5353, "TCP")])
         for (kind, _), one in objects.items():
             if kind == "Job":
                 self.assertLessEqual(own["matchLabels"].items(), one["spec"]["template"]["metadata"]["labels"].items())
@@ -293,7 +295,7 @@ class has_its_journal_in_an_etcd(writes_manifests):
                          [{"secretName": "etcd", "defaultMode": 0o400}])
         self.assertNotIn("etcd", json.dumps(host_template(objects)))
         self.assertEqual([one["port"] for one in objects["NetworkPolicy", "x-control"]["spec"]["egress"][0]["ports"]], [443, 2379, 6443, 12379])
-        self.assertEqual({one["port"] for one in objects["NetworkPolicy", "x"]["spec"]["egress"][1]["ports"]}, {53})
+        self.assertEqual({one["port"] for one in objects["NetworkPolicy", "x"]["spec"]["egress"][1]["ports"]}, {53, 5353})
         self.assertEqual(hosts_file(objects)["coordinator"], "root")
 
     def test_under_a_prefix_that_no_other_job_has(self):
