@@ -82,13 +82,13 @@ result<runtime::job_sizes> sizes_on_pods(const spec::JobSpec& job, const pods_wi
   auto sizes = runtime::sizes_of(job, wanted.hosts_min);
   const bool is_control_without = wanted.gpus > 0 && wanted.control_gpus == 0 && wanted.control_cpus != 0U;
   if (sizes && is_control_without) sizes->pods_without_gpus = 1;
+  if (sizes && !wanted.archive_claim.empty()) sizes->archives = true;
   return sizes;
 }
 
 result<void> settle_sizes(const spec::JobSpec& job, pods_wish& wanted) {
-  auto sizes = sizes_on_pods(job, wanted);
+  const auto sizes = sizes_on_pods(job, wanted);
   if (!sizes) return tl::unexpected(sizes.error());
-  if (!wanted.archive_claim.empty()) sizes->archives = true;
   const auto pods = pods_at_least(wanted);
   const auto data = job::parse_bytes(job.data().memory_limit()).value_or(0);
   if (auto settled = settle_memory(*sizes, pods, data, wanted); !settled) return settled;

@@ -24,6 +24,14 @@ struct pods_options {
   node_options nodes{};
 };
 
+/// With how many the job begins; 0: with all. `hosts_min` outlives the command.
+CLI::Option* add_hosts_min(CLI::App& command, std::uint32_t& hosts_min);
+/// Sets `pods.hosts_min`, when the other numbers of pods and GPUs are settled. @returns bad_usage
+result<void> settle_hosts_min(std::uint32_t given, pods_wish& pods);
+
+/// For archives of the run. `claim` outlives the command.
+CLI::Option* add_archive_claim(CLI::App& command, std::string& claim);
+
 /// Of the control pod alone. `cpus` outlives the command.
 CLI::Option* add_control_cpus(CLI::App& command, std::optional<std::uint32_t>& cpus);
 

@@ -414,6 +414,38 @@ class says_what_the_pods_do(writes_manifests):
         self.assertEqual(template["metadata"]["annotations"]["dlrun/pending-patience-s"], "600")
         self.assertNotIn("dlrun/pending-patience-s", self.printed("--name", "x"))
 
+    def test_validate_shows_before_how_large_they_are(self):
+        def told(*options):
+            words = [self.program, "validate", str(self.job), "--kubernetes", "--set", "cluster.workers=8", "--hosts", "4", *options]
+            return subprocess.run(words, capture_output=True, text=True, check=True).stdout
+
+        def needed(*options):
+            return json.loads(told(*options, "--json"))["kubernetes"]
+
+        for options in ((), ("--hosts-min", "2"), ("--archive-claim", "archives"), ("--hosts-min", "3", "--archive-claim", "archives", "--control-cpus", "0")):
+            with self.subTest(options=options):
+                words = told(*options).splitlines()[-1].partition("'submit': ")[2].split()
+                self.assertLess({*options}, {*words})
+                limits = {}
+                for option, name in (("--memory", "memory"), ("--disk", "ephemeral-storage")):
+                    at = words.index(option)
+                    limits[name] = words[at + 1]
+                    del words[at:at + 2]
+                spec = self.pod_specs("--name", "x", "--set", "cluster.workers=8", *words)["x-hosts"]
+                self.assertLessEqual(limits.items(), spec["containers"][0]["resources"]["limits"].items())
+        self.assertGreater(needed("--hosts-min", "2")["memory"]["bytes"], needed()["memory"]["bytes"])
+        self.assertGreater(needed("--archive-claim", "archives")["disk"]["bytes"], needed()["disk"]["bytes"])
+
+    def test_a_sum_for_pods_that_cannot_be_is_not_shown(self):
+        for options, words in ((("--hosts-min", "3"), ("--hosts-min '3'", "there are 2 at most")),
+                               (("--control-cpus", "0", "--hosts-min", "1"), ("--hosts-min '1'", "2 or more"))):
+            told = subprocess.run([self.program, "validate", str(self.job), "--kubernetes", *options], capture_output=True, text=True)
+            self.assertEqual((told.returncode, told.stdout), (BAD_USAGE, ""))
+            for word in words:
+                self.assertIn(word, told.stderr)
+        told = subprocess.run([self.program, "validate", str(self.job), "--archive-claim", "archives"], capture_output=True, text=True)
+        self.assertEqual(told.returncode, BAD_USAGE)
+
     def test_pods_are_as_large_as_the_job_needs_where_nobody_says_more(self):
         code, told, said = self.call("--run-claim", "runs")
         self.assertEqual(code, COMPLETED)
