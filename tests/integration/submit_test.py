@@ -86,6 +86,14 @@ class submits(with_kubectl):
             self.assertEqual("--namespace=team-a" in words, not {"config", "version"} & set(words), words)
         self.assertEqual({one["metadata"]["namespace"] for one in self.kubectl.objects.values()}, {"team-a"})
 
+    def test_from_a_pod_in_which_kubectl_needs_no_context(self):
+        self.kubectl.context = ""
+        code, told, complaint = self.submit()
+        self.assertEqual((code, told), (DONE, "submitted k8s://x\n"), complaint)
+        self.kubectl.pods = [running_pod()]
+        self.assertEqual(self.call("status", "k8s://x")[0], DONE)
+        self.assertEqual(self.asked("config"), [])
+
     def test_with_a_secret_that_is_there(self):
         self.kubectl.objects["Secret", "x-key"] = {"kind": "Secret", "metadata": {"name": "x-key"}}
         code, _, complaint = self.submit("--secret", "x-key")
@@ -104,8 +112,9 @@ class does_not_submit(with_kubectl):
         self.expect_refused(self.submit(env=os.environ | {"PATH": str(self.kubectl.folder)}), "no kubectl on PATH")
         self.assertEqual(self.kubectl.calls, [])
 
-    def test_without_a_context(self):
+    def test_without_a_context_and_a_server(self):
         self.kubectl.context = ""
+        self.kubectl.refusals["version"] = "The connection to the server localhost:8080 was refused - did you specify the right host or port?\n"
         self.expect_refused(self.submit(), "current-context is not set", "kubectl config use-context")
         self.expect_nothing_there()
 
