@@ -79,14 +79,14 @@ std::string version(const std::string& major, const std::string& minor) {
          R"(","minor":")" + minor + R"("}})";
 }
 
-TEST(kubernetes_version, is_enough_from_1_31_on) {
-  for (const auto* minor : {"31", "31+", "37"}) EXPECT_TRUE(check_version(version("1", minor))) << minor;
+TEST(kubernetes_version, is_enough_from_1_29_on) {
+  for (const auto* minor : {"29", "29+", "37"}) EXPECT_TRUE(check_version(version("1", minor))) << minor;
   EXPECT_TRUE(check_version(version("2", "0")));
-  for (const auto* minor : {"30", "9", "30+"}) {
+  for (const auto* minor : {"28", "9", "28+"}) {
     const auto fits = check_version(version("1", minor));
     ASSERT_FALSE(fits) << minor;
     EXPECT_EQ(fits.error().code, error_code::bad_usage);
-    EXPECT_THAT(fits.error().message, HasSubstr("1.31 or newer"));
+    EXPECT_THAT(fits.error().message, HasSubstr("1.29 or newer"));
   }
   for (const std::string none : {"", "{}", "[]", "null", R"({"clientVersion":{"major":"1","minor":"40"}})",
                                  R"({"serverVersion":7})", R"({"serverVersion":{"major":1}})"})

@@ -37,9 +37,13 @@ class fits_kubernetes(writes_manifests):
     def test_every_object_is_as_its_schema_wants(self):
         for options in self.OPTIONS:
             with self.subTest(options=options):
-                text = self.printed(*options)
-                self.assertEqual(self.problems(text), [])
-                self.assertEqual(self.problems(yaml.safe_dump(host_pod(read_manifests(text)))), [])
+                objects = read_manifests(self.printed(*options))
+                self.assertEqual(self.problems(yaml.safe_dump_all([*objects.values(), host_pod(objects)])), [])
+
+    def test_in_each_version_from_the_oldest_that_is_taken(self):
+        text = (pathlib.Path(__file__).resolve().parents[2] / "docs/kubernetes.md").read_text()
+        self.assertEqual(re.findall(r"^- Kubernetes (\S+) or newer", text, re.M), [kubernetes_schemas.VERSIONS[0]])
+        self.assertEqual(re.findall(r"schemas of Kubernetes (\S+) to (\S+)\.\s", text), [(kubernetes_schemas.VERSIONS[0], kubernetes_schemas.VERSIONS[-1])])
 
     def test_which_finds_what_is_wrong(self):
         objects = list(read_manifests(self.printed()).values())
@@ -50,10 +54,10 @@ class fits_kubernetes(writes_manifests):
             for key in path[:-1]:
                 at = at[key]
             at[path[-1]] = value
-            self.assertEqual(len(self.problems(yaml.safe_dump(wrong))), 2, path)  # in each version
+            self.assertEqual(len(self.problems(yaml.safe_dump(wrong))), len(kubernetes_schemas.VERSIONS), path)
         pod = host_pod(read_manifests(self.printed()))
         pod["spec"]["hostnam"] = "x"
-        self.assertEqual(len(self.problems(yaml.safe_dump(pod))), 2)
+        self.assertEqual(len(self.problems(yaml.safe_dump(pod))), len(kubernetes_schemas.VERSIONS))
 
     def test_names_have_room_for_what_is_added(self):
         for kind, name in (*self.objects("--hosts", "999", "--name", "a" * 53), ("host", f"{'a' * 53}-hosts-998")):
