@@ -34,6 +34,8 @@ constexpr auto patience = "--request-timeout=30s";
 constexpr std::size_t why_max = 400;
 /// Of what the control pod has told.
 constexpr std::size_t outcome_max = 1100;
+/// Of a warning of the server.
+constexpr std::size_t warning_max = 1000;
 constexpr auto names_only = "--output=name";
 /// Of the Prometheus Operator.
 constexpr auto monitor_kind = "podmonitors.monitoring.coreos.com";
@@ -170,6 +172,10 @@ words words_for_apply(const pods_target& of, bool is_trial) {
   words all{"apply", "--server-side", "--field-manager=dlrun", patience, "--filename=-"};
   if (is_trial) all.insert(all.begin() + 1, "--dry-run=server");
   return with_namespace(of, std::move(all));
+}
+
+words words_for_trial_pod(const pods_target& of) {
+  return with_namespace(of, {"create", "--dry-run=server", names_only, patience, "--filename=-"});
 }
 
 words words_for_job(const pods_target& of) {
@@ -329,6 +335,15 @@ bool serves_metrics(const pods_target& of, const words& own) {
 bool knows_monitors(const std::string& kinds) { return kinds.find(monitor_kind) != kinds.npos; }
 
 std::string secret_of(const pods_target& of) { return "secret/" + of.job + "-key"; }
+
+words warnings_in(const std::string& complaint) {
+  constexpr std::string_view begin = "Warning: ";
+  words found;
+  std::istringstream lines(complaint);
+  for (std::string line; std::getline(lines, line);)
+    if (line.starts_with(begin)) found.push_back(base::printable(line.substr(begin.size()), warning_max));
+  return found;
+}
 
 bool tells_exit_code(std::string_view line) {
   constexpr std::string_view begin = "command terminated with exit code ";

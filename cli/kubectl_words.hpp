@@ -41,6 +41,8 @@ std::vector<std::string> words_for_monitor_kind();
 std::vector<std::string> words_for_own_monitors(const pods_target& of);
 /// Applies what comes on stdin. @param is_trial the server says what would be, and changes nothing
 std::vector<std::string> words_for_apply(const pods_target& of, bool is_trial);
+/// Whether a pod that comes on stdin would be made; the right to create pods is enough for it.
+std::vector<std::string> words_for_trial_pod(const pods_target& of);
 /// The Job of the control pod as JSON; nothing where it is not there.
 std::vector<std::string> words_for_job(const pods_target& of);
 /// Its pods as JSON.
@@ -98,6 +100,9 @@ bool knows_monitors(const std::string& kinds);
 
 /// The Secret with a job's key, among them.
 std::string secret_of(const pods_target& of);
+
+/// Of the server, as kubectl shows them beside what else it complains of.
+std::vector<std::string> warnings_in(const std::string& complaint);
 
 /// kubectl's own line behind the output of a command that failed in a pod.
 bool tells_exit_code(std::string_view line);

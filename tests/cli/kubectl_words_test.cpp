@@ -58,6 +58,17 @@ TEST(kubectl_words, apply_by_the_server_from_stdin_and_try_it_first) {
   EXPECT_THAT(words_for_apply(in_context, false), Not(Contains(HasSubstr("dry-run"))));
 }
 
+TEST(kubectl_words, try_a_pod_with_the_right_to_create_it_and_no_other) {
+  EXPECT_THAT(words_for_trial_pod(in_team), ElementsAre("--namespace=team-a", "create", "--dry-run=server",
+                                                        "--output=name", testing::_, "--filename=-"));
+}
+
+TEST(kubectl_words, are_answered_with_warnings_beside_what_else_is_said) {
+  EXPECT_THAT(warnings_in("Warning: would violate PodSecurity \"restricted:latest\"\nError\nWarning: b\n"),
+              ElementsAre("would violate PodSecurity \"restricted:latest\"", "b"));
+  EXPECT_THAT(warnings_in("no Warning: here"), IsEmpty());
+}
+
 TEST(kubectl_words, delete_by_name_what_was_told_to_be_of_the_job) {
   const auto own =
       own_objects(in_context, "job.batch/x\nsecret/x-key\nsecret/other\nconfigmap/x-pods\njob.batch/x-2\n"

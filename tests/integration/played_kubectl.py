@@ -56,6 +56,8 @@ class played_kubectl:
         self.objects = {}  # (kind, name) -> object
         self.pods = []  # as Kubernetes tells them
         self.refusals = {}  # first word, or "trial" -> what Kubernetes says
+        self.warning = ""  # what it says of objects that it takes
+        self.judge = lambda pod: ""  # what it says of a pod that it does not take
         self.context, self.minor = "test", "34"
         self.monitor_kinds = ""  # of the Prometheus Operator
         self.executed = (0, "", "")  # exit code, output, complaints of a command in a pod
@@ -95,7 +97,7 @@ class played_kubectl:
     def answer(self, words, given):
         """@returns exit code, output, complaints"""
         said = [word for word in words if not word.startswith("--namespace=")]
-        if "--dry-run=server" in said and "trial" in self.refusals:
+        if "--dry-run=server" in said and said[0] == "apply" and "trial" in self.refusals:
             return FAILED, "", self.refusals["trial"]
         if said[0] in self.refusals and "--dry-run=server" not in said:
             return FAILED, "", self.refusals[said[0]]
@@ -139,7 +141,26 @@ class played_kubectl:
         assert "--filename=-" in words and "--server-side" in words, words
         if "--dry-run=server" not in words:
             self.objects.update(read_manifests(given))
-        return 0, "".join(f"{name} serverside-applied\n" for _, name in read_manifests(given)), ""
+        return 0, "".join(f"{name} serverside-applied\n" for _, name in read_manifests(given)), self.warning
+
+    def on_create(self, words, given):
+        """Of a pod, which is not made. As a server, it wants an account that is there."""
+        assert {"--dry-run=server", "--filename=-"} <= {*words}, words
+        pod = json.loads(given)
+        assert pod["kind"] == "Pod" and "name" not in pod["metadata"] and "ownerReferences" not in pod["metadata"], pod
+        name, account = pod["metadata"]["generateName"], pod["spec"].get("serviceAccountName")
+        refused = self.judge(pod)
+        if account in self.own_accounts():
+            refused = f'error looking up service account team-a/{account}: serviceaccount "{account}" not found'
+        if not refused:
+            return 0, f"pod/{name}abcde\n", self.warning
+        is_whole = refused.startswith("Error from server")
+        return FAILED, "", refused if is_whole else f'Error from server (Forbidden): pods "{name}" is forbidden: {refused}\n'
+
+    def own_accounts(self):
+        """Those that come with a job which is not there yet."""
+        tried = next((given for words, given in reversed(self.calls) if "apply" in words), "")
+        return {name for kind, name in read_manifests(tried) if kind == "ServiceAccount"} if tried else set()
 
     def on_patch(self, words, _):
         for part, values in yaml.safe_load(option_of(words, "patch")).items():

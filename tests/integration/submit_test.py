@@ -1,11 +1,13 @@
 """`dlrun submit`, `delete`, and the verbs for k8s://NAMESPACE/JOB: what they ask of kubectl, and what they say of its answers."""
 
+import json
 import os
 import pathlib
 import subprocess
 
 import small_data
 from bench_case import bench_case, main
+from manifests_case import host_pod
 from played_kubectl import played_kubectl
 from small_cluster import read_manifests
 
@@ -63,6 +65,7 @@ class submits(with_kubectl):
         (trial, would_be), (done, is_there) = [call for call in self.kubectl.calls if "apply" in call[0]]
         self.assertEqual(set(trial) - set(done), {"--dry-run=server"})
         self.assertEqual(would_be, is_there)
+        self.assertEqual(self.kubectl.calls[-1][0], done, "nothing is asked when it is there")
         code, written, _ = self.call("manifests", str(self.job), "--image", IMAGE, "--name", "x", "--run-claim", "runs")
         written = read_manifests(written)
         for one in (written, self.kubectl.objects):
@@ -154,6 +157,67 @@ class does_not_submit(with_kubectl):
         for options in (("--set", "cluster.placement=threads"), ("--memory", "1Mi"), ("--name", "X"), ("--namespace", "-a")):
             self.assertEqual(self.submit(*options)[0], BAD_USAGE)
         self.assertEqual(self.kubectl.calls, [])
+
+
+class tries_its_pods(with_kubectl):
+    """A namespace judges pods, not the Job that they are of."""
+
+    VIOLATES = 'violates PodSecurity "restricted:latest"'
+
+    def tried(self, *options):
+        """What Kubernetes was asked whether it would make it."""
+        code, _, complaint = self.submit("--run-claim", "runs", *options)
+        self.assertEqual(code, DONE, complaint)
+        return [json.loads(given) for words, given in self.kubectl.calls if "create" in words]
+
+    def test_which_are_those_that_the_job_will_have(self):
+        control, host = self.tried("--namespace", "team-a", "--priority-class", "high", "--memory", "4Gi", "--set", "train.epochs=3")
+        template = self.kubectl.objects["Job", "x"]["spec"]["template"]
+        del template["spec"]["serviceAccountName"]  # that is made with the job
+        self.assertEqual(control, {"apiVersion": "v1", "kind": "Pod", "spec": template["spec"],
+                                   "metadata": template["metadata"] | {"generateName": "x-", "namespace": "team-a"}})
+        made = host_pod(self.kubectl.objects)
+        self.assertEqual(host["spec"], made["spec"] | {"hostname": "x-hosts-0"})
+        self.assertEqual((host["metadata"]["generateName"], host["metadata"]["namespace"]), ("x-hosts-0-", "team-a"))
+        self.assertLessEqual(made["metadata"]["labels"].items(), host["metadata"]["labels"].items())
+        self.assertEqual(host["spec"]["containers"][0]["resources"]["limits"]["memory"], "4Gi")
+
+    def test_of_each_kind(self):
+        tried = self.tried("--hosts", "3", "--hosts-min", "2", "--preemptible-priority-class", "low", "--service-account", "ours")
+        self.assertEqual([one["spec"].get("priorityClassName") for one in tried], [None, None, "low"])
+        self.assertEqual([one["spec"].get("serviceAccountName") for one in tried], ["ours", None, None])
+
+    def test_and_makes_nothing_where_one_is_refused(self):
+        for judged, what, name in (("control", "the control pod", "x-"), ("host", "a pod of a host", "x-hosts-0-")):
+            self.kubectl.judge = lambda pod, judged=judged: self.VIOLATES if pod["metadata"]["labels"]["app.kubernetes.io/component"] == judged else ""
+            self.expect_refused(self.submit(), f'refuses {what}, and nothing of the job is there: Error from server (Forbidden): pods "{name}" is forbidden',
+                                self.VIOLATES)
+            self.assertEqual(self.kubectl.objects, {})
+
+    def test_but_waits_for_room_that_a_quota_may_have_later(self):
+        self.kubectl.judge = lambda pod: "exceeded quota: compute, requested: pods=1, used: pods=9, limited: pods=9"
+        code, told, complaint = self.submit()
+        self.assertEqual((code, told), (DONE, "submitted k8s://x\n"), complaint)
+        self.assertEqual(complaint.count("exceeded quota: compute"), 2)
+        self.assertIn("warning: there is no room now for the control pod, and it waits for some: Error from server", complaint)
+
+    def test_and_goes_on_where_nobody_can_say(self):
+        for said in ('Error from server (Forbidden): error when creating "STDIN": pods is forbidden: User "jane" cannot create resource "pods" in API '
+                     'group "" in the namespace "team-a"\n',
+                     'Error from server (BadRequest): error when creating "STDIN": admission webhook "a.b" does not support dry run\n'):
+            self.kubectl.judge = lambda pod, said=said: said
+            code, _, complaint = self.submit()
+            self.assertEqual(code, DONE, complaint)
+            self.assertEqual([line for line in complaint.splitlines() if "is not known before they are made" in line],
+                             [f"dlrun: warning: whether Kubernetes takes the pods of the job is not known before they are made: {said.strip()}"])
+            self.kubectl.objects.clear()
+
+    def test_and_tells_each_warning_once(self):
+        self.kubectl.warning = f"Warning: would {self.VIOLATES}\nWarning: other\n"
+        code, _, complaint = self.submit()
+        self.assertEqual(code, DONE, complaint)
+        self.assertEqual([line for line in complaint.splitlines() if "Kubernetes says" in line],
+                         [f"dlrun: warning: Kubernetes says: would {self.VIOLATES}", "dlrun: warning: Kubernetes says: other"])
 
 
 class asks_a_control_pod(with_kubectl):
