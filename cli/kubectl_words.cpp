@@ -132,6 +132,11 @@ std::string pods_target::text() const {
   return fmt::format("{}{}{}{}", pods_scheme, name_space, name_space.empty() ? "" : "/", job);
 }
 
+std::string pods_target::place() const {
+  return name_space.empty() ? std::string{"the namespace of kubectl's context"}
+                            : fmt::format("namespace '{}'", name_space);
+}
+
 result<pods_target> read_target(const std::string& text) {
   const auto names = text.substr(std::min(text.size(), pods_scheme.size()));
   const auto slash = names.find('/');
@@ -152,6 +157,13 @@ words words_for_version() { return {"version", "--output=json", patience}; }
 words words_for_objects(const pods_target& of) {
   auto all = words{"get"};
   std::ranges::copy(names_of_objects(of.job), std::back_inserter(all));
+  all.insert(all.end(), {"--ignore-not-found", names_only, patience});
+  return with_namespace(of, std::move(all));
+}
+
+words words_for_names(const pods_target& of, std::string_view kind, const words& names) {
+  words all{"get"};
+  for (const auto& name : names) all.push_back(fmt::format("{}/{}", kind, name));
   all.insert(all.end(), {"--ignore-not-found", names_only, patience});
   return with_namespace(of, std::move(all));
 }
@@ -234,16 +246,14 @@ result<void> check_version(const std::string& answer) {
 
 result<submitted_job> read_job(const pods_target& of, const std::string& answer) {
   const auto job = json::parse(answer, nullptr, false);
-  const auto where = of.name_space.empty() ? std::string{"the namespace of kubectl's context"}
-                                           : fmt::format("namespace '{}'", of.name_space);
   if (!job.is_object())
     return fail(error_code::bad_usage, fmt::format("there is no job '{}' in {}: 'kubectl get jobs' shows "
                                                    "those that are there",
-                                                   of.job, where));
+                                                   of.job, of.place()));
   if (text_in(member(member(job, "metadata"), "labels"), "app.kubernetes.io/name") != "dlrun")
     return fail(error_code::bad_usage,
                 fmt::format("job '{}' in {} is not one that 'dlrun submit' or 'dlrun manifests' made", of.job,
-                            where));
+                            of.place()));
   submitted_job made;
   const auto spec = member(job, "spec");
   const auto suspend = member(spec, "suspend");

@@ -17,6 +17,8 @@ struct pods_target {
   std::string job;        ///< name of the Job of the control pod
 
   std::string text() const;
+  /// For people: where it is.
+  std::string place() const;
   bool operator==(const pods_target&) const = default;
 };
 
@@ -33,6 +35,9 @@ std::vector<std::string> words_for_context();
 std::vector<std::string> words_for_version();
 /// Names of all objects that a job of that name has or would have, of those that are there.
 std::vector<std::string> words_for_objects(const pods_target& of);
+/// Of objects of one kind the names of those that are there.
+std::vector<std::string> words_for_names(const pods_target& of, std::string_view kind,
+                                         const std::vector<std::string>& names);
 /// Names of the objects of any kind that a job has, which are marked as its own.
 std::vector<std::string> words_for_own_objects(const pods_target& of);
 /// Which kinds of the Prometheus Operator the server knows.

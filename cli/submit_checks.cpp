@@ -1,6 +1,7 @@
 #include "cli/submit_checks.hpp"
 
 #include "cli/complain.hpp"
+#include "cli/named_objects.hpp"
 #include "cli/trial_pods.hpp"
 
 #include <algorithm>
@@ -23,6 +24,28 @@ result<void> check_free(const kubectl& cluster, const pods_target& of, const pod
               fmt::format("there is {} already: 'dlrun delete {}' removes a job, and --name gives this one "
                           "another name",
                           there.front(), of.text()));
+}
+
+/// What the options name. Pods that lack one of them stay Pending, and Kubernetes takes their Job.
+result<void> check_named(const kubectl& cluster, const pods_target& of, const pods_wish& pods) {
+  std::string problems;
+  for (const auto& named : objects_named_by(pods)) {
+    const auto answer = cluster.run(words_for_named(of, named));
+    if (!answer) return tl::unexpected(answer.error());
+    const auto missing = not_told(named, answer->output);
+    const auto said = in_one_line(answer->complaint);
+    if (answer->code != 0 && !is_untold(answer->complaint))
+      return fail(error_code::system,
+                  fmt::format("cannot look whether what the options name is there: {}", said));
+    for (const auto& one : missing)
+      if (answer->code != 0)
+        warn(fmt::format("{} '{}': whether there is such a {} is not known: {}", one.option, one.name,
+                         named.shown, said));
+      else
+        problems += (problems.empty() ? "" : "\n") + tell_missing(of, named, one);
+  }
+  if (problems.empty()) return {};
+  return fail(error_code::bad_usage, problems);
 }
 
 /// Each once: the server has the same to say of a Job and of its pods.
@@ -69,6 +92,7 @@ result<void> check_submit(const kubectl& cluster, const pods_target& of, const p
   if (auto free = check_free(cluster, of, pods); !free) return free;
   told_warnings told;
   if (auto taken = try_objects(cluster, of, manifests, told); !taken) return taken;
+  if (auto there = check_named(cluster, of, pods); !there) return there;
   for (const auto& pod : trial_pods_of(pods)) {
     const auto end = try_pod(cluster, of, pod, told);
     if (!end) return tl::unexpected(end.error());

@@ -25,10 +25,12 @@ sys.exit(answer["code"])
 """
 KINDS = {"Job": "job.batch", "Service": "service", "ConfigMap": "configmap", "Secret": "secret",
          "PodDisruptionBudget": "poddisruptionbudget.policy", "NetworkPolicy": "networkpolicy.networking.k8s.io", "ServiceAccount": "serviceaccount", "Role": "role.rbac.authorization.k8s.io",
+         "PersistentVolumeClaim": "persistentvolumeclaim", "PriorityClass": "priorityclass.scheduling.k8s.io", "LocalQueue": "localqueue.kueue.x-k8s.io",
          "RoleBinding": "rolebinding.rbac.authorization.k8s.io", "Pod": "pod", "PodMonitor": "podmonitor.monitoring.coreos.com"}
 PLURALS = {"jobs": "Job", "services": "Service", "configmaps": "ConfigMap", "secrets": "Secret", "networkpolicies": "NetworkPolicy",
            "poddisruptionbudgets": "PodDisruptionBudget",
            "podmonitors.monitoring.coreos.com": "PodMonitor", "serviceaccounts": "ServiceAccount", "roles": "Role", "rolebindings": "RoleBinding"}
+NAMED = ("PersistentVolumeClaim", "Secret", "ServiceAccount", "PriorityClass", "LocalQueue")  # those that options name
 FAILED = 1
 
 
@@ -55,7 +57,8 @@ class played_kubectl:
         self.calls = []  # (words, input)
         self.objects = {}  # (kind, name) -> object
         self.pods = []  # as Kubernetes tells them
-        self.refusals = {}  # first word, or "trial" -> what Kubernetes says
+        self.refusals = {}  # first word, "trial", or "get" and a kind -> what Kubernetes says
+        self.missing = set()  # KIND/NAME of what an option names and nobody has made; else somebody has
         self.warning = ""  # what it says of objects that it takes
         self.judge = lambda pod: ""  # what it says of a pod that it does not take
         self.context, self.minor = "test", "34"
@@ -122,7 +125,16 @@ class played_kubectl:
             found = self.objects.get(key_of(words[0]))
             return 0, json.dumps(found) if found else "", ""
         assert option_of(words, "output") == "name", words
+        if kind := self.named_kind(words):
+            refused = self.refusals.get(f"get {kind}", "")
+            told = [] if refused else [word for word in words if word.startswith(f"{kind}/") and word not in self.missing]
+            return FAILED if refused else 0, "".join(f"{word}\n" for word in told), refused
         return 0, "".join(f"{name}\n" for name in self.names_of(words)), ""
+
+    def named_kind(self, words):
+        """Of which alone it is asked, if options name such objects."""
+        kinds = {word.partition("/")[0] for word in words if "/" in word}
+        return (*kinds,)[0] if len(kinds) == 1 and kinds <= {KINDS[kind] for kind in NAMED} else ""
 
     def names_of(self, words):
         there = {f"{KINDS[kind]}/{name}": one for (kind, name), one in self.objects.items()}
