@@ -91,6 +91,18 @@ void show_complaints(int from) {
   if (!rest.empty() && !tells_exit_code(rest)) put(stderr, rest);
 }
 
+/// Without a context kubectl finds a server all the same in a pod, by what Kubernetes gives that;
+/// so the context is looked for only when there is none.
+error why_no_server(const kubectl& with, const error& told) {
+  const auto context = with.run(words_for_context());
+  if (!context || context->code == 0) return told;
+  return {error_code::bad_usage,
+          fmt::format("kubectl has no cluster to talk to: {}; 'kubectl config get-contexts' shows what "
+                      "there is, 'kubectl config use-context NAME' takes one, and KUBECONFIG names "
+                      "another file",
+                      in_one_line(context->complaint))};
+}
+
 } // namespace
 
 result<kubectl> kubectl::find() {
@@ -147,16 +159,8 @@ result<std::string> kubectl::ask(const std::vector<std::string>& words, std::str
 result<kubectl> find_cluster() {
   auto found = kubectl::find();
   if (!found) return found;
-  const auto context = found->run(words_for_context());
-  if (!context) return tl::unexpected(context.error());
-  if (context->code != 0)
-    return fail(error_code::bad_usage,
-                fmt::format("kubectl has no cluster to talk to: {}; 'kubectl config get-contexts' shows what "
-                            "there is, 'kubectl config use-context NAME' takes one, and KUBECONFIG names "
-                            "another file",
-                            in_one_line(context->complaint)));
   const auto version = found->ask(words_for_version(), "the cluster does not tell its version");
-  if (!version) return tl::unexpected(version.error());
+  if (!version) return tl::unexpected(why_no_server(*found, version.error()));
   if (auto fits = check_version(*version); !fits) return tl::unexpected(fits.error());
   return found;
 }

@@ -40,8 +40,9 @@ private:
   std::string path_;
 };
 
-/// kubectl, with a context and a server that are fit for a job on pods. @returns bad_usage with the
-/// way out, system where the server cannot be asked.
+/// kubectl, with a server that is fit for a job on pods: that of its context, or in a pod without
+/// one that of the pod's cluster. @returns bad_usage with the way out, system where the server
+/// cannot be asked.
 result<kubectl> find_cluster();
 
 /// Several lines as one, that can be shown.

@@ -25,14 +25,17 @@ using words = std::vector<std::string>;
 using kubernetes::member, kubernetes::text_in;
 using nlohmann::json;
 
-/// The oldest that dlrun is tested for.
-constexpr int server_major_min = 1, server_minor_min = 31;
+/// The oldest that heeds `podReplacementPolicy` (docs/kubernetes.md); tests hold the objects to the
+/// schemas from there on.
+constexpr int server_major_min = 1, server_minor_min = 29;
 /// For an answer of the server.
 constexpr auto patience = "--request-timeout=30s";
 /// Of what Kubernetes says of a pod.
 constexpr std::size_t why_max = 400;
 /// Of what the control pod has told.
 constexpr std::size_t outcome_max = 1100;
+/// Of a warning of the server.
+constexpr std::size_t warning_max = 1000;
 constexpr auto names_only = "--output=name";
 /// Of the Prometheus Operator.
 constexpr auto monitor_kind = "podmonitors.monitoring.coreos.com";
@@ -129,6 +132,11 @@ std::string pods_target::text() const {
   return fmt::format("{}{}{}{}", pods_scheme, name_space, name_space.empty() ? "" : "/", job);
 }
 
+std::string pods_target::place() const {
+  return name_space.empty() ? std::string{"the namespace of kubectl's context"}
+                            : fmt::format("namespace '{}'", name_space);
+}
+
 result<pods_target> read_target(const std::string& text) {
   const auto names = text.substr(std::min(text.size(), pods_scheme.size()));
   const auto slash = names.find('/');
@@ -153,6 +161,13 @@ words words_for_objects(const pods_target& of) {
   return with_namespace(of, std::move(all));
 }
 
+words words_for_names(const pods_target& of, std::string_view kind, const words& names) {
+  words all{"get"};
+  for (const auto& name : names) all.push_back(fmt::format("{}/{}", kind, name));
+  all.insert(all.end(), {"--ignore-not-found", names_only, patience});
+  return with_namespace(of, std::move(all));
+}
+
 words words_for_own_objects(const pods_target& of) {
   return words_for_own(
       of, "jobs,poddisruptionbudgets,networkpolicies,services,configmaps,secrets,rolebindings,roles,"
@@ -169,6 +184,10 @@ words words_for_apply(const pods_target& of, bool is_trial) {
   words all{"apply", "--server-side", "--field-manager=dlrun", patience, "--filename=-"};
   if (is_trial) all.insert(all.begin() + 1, "--dry-run=server");
   return with_namespace(of, std::move(all));
+}
+
+words words_for_trial_pod(const pods_target& of) {
+  return with_namespace(of, {"create", "--dry-run=server", names_only, patience, "--filename=-"});
 }
 
 words words_for_job(const pods_target& of) {
@@ -227,16 +246,14 @@ result<void> check_version(const std::string& answer) {
 
 result<submitted_job> read_job(const pods_target& of, const std::string& answer) {
   const auto job = json::parse(answer, nullptr, false);
-  const auto where = of.name_space.empty() ? std::string{"the namespace of kubectl's context"}
-                                           : fmt::format("namespace '{}'", of.name_space);
   if (!job.is_object())
     return fail(error_code::bad_usage, fmt::format("there is no job '{}' in {}: 'kubectl get jobs' shows "
                                                    "those that are there",
-                                                   of.job, where));
+                                                   of.job, of.place()));
   if (text_in(member(member(job, "metadata"), "labels"), "app.kubernetes.io/name") != "dlrun")
     return fail(error_code::bad_usage,
                 fmt::format("job '{}' in {} is not one that 'dlrun submit' or 'dlrun manifests' made", of.job,
-                            where));
+                            of.place()));
   submitted_job made;
   const auto spec = member(job, "spec");
   const auto suspend = member(spec, "suspend");
@@ -328,6 +345,15 @@ bool serves_metrics(const pods_target& of, const words& own) {
 bool knows_monitors(const std::string& kinds) { return kinds.find(monitor_kind) != kinds.npos; }
 
 std::string secret_of(const pods_target& of) { return "secret/" + of.job + "-key"; }
+
+words warnings_in(const std::string& complaint) {
+  constexpr std::string_view begin = "Warning: ";
+  words found;
+  std::istringstream lines(complaint);
+  for (std::string line; std::getline(lines, line);)
+    if (line.starts_with(begin)) found.push_back(base::printable(line.substr(begin.size()), warning_max));
+  return found;
+}
 
 bool tells_exit_code(std::string_view line) {
   constexpr std::string_view begin = "command terminated with exit code ";

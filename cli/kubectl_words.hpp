@@ -17,6 +17,8 @@ struct pods_target {
   std::string job;        ///< name of the Job of the control pod
 
   std::string text() const;
+  /// For people: where it is.
+  std::string place() const;
   bool operator==(const pods_target&) const = default;
 };
 
@@ -33,6 +35,9 @@ std::vector<std::string> words_for_context();
 std::vector<std::string> words_for_version();
 /// Names of all objects that a job of that name has or would have, of those that are there.
 std::vector<std::string> words_for_objects(const pods_target& of);
+/// Of objects of one kind the names of those that are there.
+std::vector<std::string> words_for_names(const pods_target& of, std::string_view kind,
+                                         const std::vector<std::string>& names);
 /// Names of the objects of any kind that a job has, which are marked as its own.
 std::vector<std::string> words_for_own_objects(const pods_target& of);
 /// Which kinds of the Prometheus Operator the server knows.
@@ -41,6 +46,8 @@ std::vector<std::string> words_for_monitor_kind();
 std::vector<std::string> words_for_own_monitors(const pods_target& of);
 /// Applies what comes on stdin. @param is_trial the server says what would be, and changes nothing
 std::vector<std::string> words_for_apply(const pods_target& of, bool is_trial);
+/// Whether a pod that comes on stdin would be made; the right to create pods is enough for it.
+std::vector<std::string> words_for_trial_pod(const pods_target& of);
 /// The Job of the control pod as JSON; nothing where it is not there.
 std::vector<std::string> words_for_job(const pods_target& of);
 /// Its pods as JSON.
@@ -98,6 +105,9 @@ bool knows_monitors(const std::string& kinds);
 
 /// The Secret with a job's key, among them.
 std::string secret_of(const pods_target& of);
+
+/// Of the server, as kubectl shows them beside what else it complains of.
+std::vector<std::string> warnings_in(const std::string& complaint);
 
 /// kubectl's own line behind the output of a command that failed in a pod.
 bool tells_exit_code(std::string_view line);

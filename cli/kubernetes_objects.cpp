@@ -22,6 +22,8 @@ using namespace manifest;
 /// Of API servers: that of the Service, and that on which most listen. Where packets are looked at
 /// when a Service has been replaced by what is behind it, the second counts.
 constexpr std::array api_ports{443, 6443};
+/// Of name services, likewise: that of the Service, and that of the pods behind it in OpenShift.
+constexpr std::array name_ports{53, 5353};
 /// For which a pod of a host stays on a node that Kubernetes hears nothing of any more; it waits 40
 /// s for that, and by itself 5 minutes more. dlrun has made another one long before.
 constexpr int silent_node_s = 10;
@@ -72,8 +74,9 @@ object service(const pods_wish& of) {
 /// The pods of the job and each other, at any port, and the name service.
 object network_policy(const pods_wish& of) {
   const object own = object::array({{{"podSelector", {{"matchLabels", labels(of)}}}}});
-  const object names =
-      object::array({{{"port", 53}, {"protocol", "UDP"}}, {{"port", 53}, {"protocol", "TCP"}}});
+  object names = object::array();
+  for (const int port : name_ports)
+    for (const auto* protocol : {"UDP", "TCP"}) names.push_back({{"port", port}, {"protocol", protocol}});
   return {{"apiVersion", "networking.k8s.io/v1"},
           {"kind", "NetworkPolicy"},
           {"metadata", metadata(of, of.name)},

@@ -93,13 +93,13 @@ result<runtime::job_sizes> sizes_on_pods(const spec::JobSpec& job, const pods_wi
   auto sizes = runtime::sizes_of(job, hosts_at_least(wanted));
   const bool is_control_without = wanted.gpus > 0 && wanted.control_gpus == 0 && wanted.control_cpus != 0U;
   if (sizes && is_control_without) sizes->pods_without_gpus = 1;
+  if (sizes && !wanted.archive_claim.empty()) sizes->archives = true;
   return sizes;
 }
 
 result<void> settle_sizes(const spec::JobSpec& job, pods_wish& wanted) {
-  auto sizes = sizes_on_pods(job, wanted);
+  const auto sizes = sizes_on_pods(job, wanted);
   if (!sizes) return tl::unexpected(sizes.error());
-  if (!wanted.archive_claim.empty()) sizes->archives = true;
   const auto pods = pods_at_least(wanted);
   const auto data = job::parse_bytes(job.data().memory_limit()).value_or(0);
   if (auto settled = settle_memory(*sizes, pods, data, wanted); !settled) return settled;
@@ -114,13 +114,16 @@ result<void> settle_sizes(const spec::JobSpec& job, pods_wish& wanted) {
                    "durability.max_recovery or durability.log: snapshots");
 }
 
-std::string table_of(const runtime::pod_needs& needs) {
+std::string table_of(const runtime::pod_needs& needs, const std::vector<runtime::pod_need>& ps_memory) {
   std::string text;
   const auto line = [&](const std::string& what, std::uint64_t bytes) {
     text += fmt::format("  {:<76} {:>10.1f}\n", what, static_cast<double>(bytes) / mib);
   };
-  for (const auto& [name, rows] : {std::pair{"memory", &needs.memory}, std::pair{"disk", &needs.disk}}) {
-    text += fmt::format("{} of a pod, MiB\n", name);
+  for (const auto& [name, rows] :
+       {std::pair{"memory of a pod", &needs.memory}, std::pair{"memory of a pod for PS shards", &ps_memory},
+        std::pair{"disk of a pod", &needs.disk}}) {
+    if (rows->empty()) continue;
+    text += fmt::format("{}, MiB\n", name);
     for (const auto& row : *rows) line(row.what, row.bytes);
     line("sum", runtime::sum_of(*rows));
   }

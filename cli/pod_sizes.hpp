@@ -28,7 +28,8 @@ result<runtime::job_sizes> sizes_on_pods(const spec::JobSpec& job, const pods_wi
 /// @returns bad_usage for sizes that are too small, naming option, sum and way out.
 result<void> settle_sizes(const spec::JobSpec& job, pods_wish& wanted);
 
-/// The rows of both tables, with their sums, in MiB.
-std::string table_of(const runtime::pod_needs& needs);
+/// The rows of both tables, with their sums, in MiB. @param ps_memory of a pod for PS shards, whose
+/// disk is as that of others; none: there are none
+std::string table_of(const runtime::pod_needs& needs, const std::vector<runtime::pod_need>& ps_memory = {});
 
 } // namespace dlrun::cli

@@ -65,28 +65,8 @@ result<void> settle_ps_hosts(pods_options& options) {
     if (!options.nodes.ps_labels.empty()) return alone("--ps-node-selector", options.nodes.ps_labels.front());
     return {};
   }
-  if (pods.control_cpus.value_or(0) != 0)
-    return refuse_option("--control-cpus", std::to_string(*pods.control_cpus),
-                         "with --ps-hosts PS shards, copies and workers are on other pods: leave it out");
-  pods.control_cpus = 0;
   pods.ps_cpus = std::max(options.ps_cpus, 1U);
-  return {};
-}
-
-result<void> check_hosts_min(pods_options& options) {
-  auto& pods = options.pods;
-  pods.hosts_min = options.hosts_min == 0 ? pods.hosts + 1 : options.hosts_min;
-  if (pods.hosts_min > pods.hosts + 1)
-    return refuse_option("--hosts-min", std::to_string(options.hosts_min),
-                         fmt::format("with --hosts {} there are {} at most, the control pod included",
-                                     pods.hosts, pods.hosts + 1));
-  if (!spares_control(pods) || pods.hosts_min > 1) return {};
-  return refuse_option("--hosts-min", std::to_string(options.hosts_min),
-                       pods.control_cpus == 0U ? "with --control-cpus 0 the job runs on other pods than the "
-                                                 "control pod: let it begin with 2 or more"
-                                               : "with --control-gpus 0 workers run on other pods than the "
-                                                 "control pod: let the job begin with 2 or "
-                                                 "more");
+  return spare_control(pods);
 }
 
 result<void> check_hosts_max(pods_options& options) {
@@ -208,7 +188,7 @@ result<void> check(pods_options& options) {
   if (fine) fine = read_nodes(options.nodes, pods.nodes);
   if (fine) fine = settle_ps_hosts(options);
   if (fine) fine = settle_gpus(options.gpus, pods);
-  if (fine) fine = check_hosts_min(options);
+  if (fine) fine = settle_hosts_min(options.hosts_min, pods);
   if (fine) fine = check_hosts_max(options);
   if (fine) fine = check_preemptible(pods);
   if (fine && !pods.name.empty()) fine = check_pods_name(pods);
@@ -268,9 +248,7 @@ void add_claims(CLI::App& command, pods_wish& pods) {
                      "PersistentVolumeClaim with the data, which the control pod sees in /data");
   command.add_option("--run-claim", pods.run_claim,
                      "PersistentVolumeClaim for the run folder, which outlives the control pod");
-  auto* archive =
-      command.add_option("--archive-claim", pods.archive_claim,
-                         "PersistentVolumeClaim for archives of the run, for when all else is lost");
+  auto* archive = add_archive_claim(command, pods.archive_claim);
   command
       .add_option("--archive-every", pods.archive_every,
                   "How often one is made, as in 30s, 10min (default: 10min)")
@@ -321,13 +299,8 @@ void add_nodes(CLI::App& command, node_options& nodes) {
       ->allow_extra_args(false);
 }
 
-void add_ps_hosts(CLI::App& command, pods_options& options) {
+void add_sizes_of_ps(CLI::App& command, pods_options& options) {
   auto& pods = options.pods;
-  command
-      .add_option("--ps-hosts", pods.ps_hosts,
-                  "Pods beside those, for PS shards and their copies alone; those of --hosts are for workers "
-                  "then (default: none)")
-      ->check(whole_number(1, kubernetes::slots_max));
   command.add_option("--ps-cpus", options.ps_cpus, "Cores of each pod for PS shards (default: 1)")
       ->check(whole_number(1, pod_cpus_max));
   command.add_option("--ps-memory", pods.ps_memory,
@@ -340,15 +313,13 @@ void add_options_of_pods(CLI::App& command, pods_options& options) {
       .add_option("--hosts", pods.hosts,
                   "Pods beside the control pod, on which the job runs too (default: 1)")
       ->check(whole_number(1, kubernetes::slots_max));
-  command
-      .add_option("--hosts-min", options.hosts_min,
-                  "The job begins when so many are there, the control pod included (default: all)")
-      ->check(whole_number(1, kubernetes::slots_max + 1));
+  add_hosts_min(command, options.hosts_min);
   command
       .add_option("--hosts-max", options.hosts_max,
                   "To so many pods beside the control pod 'dlrun scale --hosts' may go (default: --hosts)")
       ->check(whole_number(1, kubernetes::slots_max));
-  add_ps_hosts(command, options);
+  add_ps_hosts(command, pods.ps_hosts);
+  add_sizes_of_ps(command, options);
   command.add_option("--cpus", pods.cpus, "Cores of each pod (default: 1)")
       ->check(whole_number(1, pod_cpus_max));
   add_control_cpus(command, pods.control_cpus);
@@ -379,6 +350,50 @@ void add_options_of_pods(CLI::App& command, pods_options& options) {
 }
 
 } // namespace
+
+CLI::Option* add_hosts_min(CLI::App& command, std::uint32_t& hosts_min) {
+  return command
+      .add_option("--hosts-min", hosts_min,
+                  "The job begins when so many are there, the control pod included (default: all)")
+      ->check(whole_number(1, kubernetes::slots_max + 1));
+}
+
+result<void> settle_hosts_min(std::uint32_t given, pods_wish& pods) {
+  pods.hosts_min = given == 0 ? pods.hosts + 1 : given;
+  if (pods.hosts_min > pods.hosts + 1)
+    return refuse_option("--hosts-min", std::to_string(given),
+                         fmt::format("with --hosts {} there are {} at most, the control pod included",
+                                     pods.hosts, pods.hosts + 1));
+  if (!spares_control(pods) || pods.hosts_min > 1) return {};
+  return refuse_option("--hosts-min", std::to_string(given),
+                       pods.control_cpus == 0U ? "with --control-cpus 0 the job runs on other pods than the "
+                                                 "control pod: let it begin with 2 or more"
+                                               : "with --control-gpus 0 workers run on other pods than the "
+                                                 "control pod: let the job begin with 2 or "
+                                                 "more");
+}
+
+CLI::Option* add_archive_claim(CLI::App& command, std::string& claim) {
+  return command.add_option("--archive-claim", claim,
+                            "PersistentVolumeClaim for archives of the run, for when all else is lost");
+}
+
+CLI::Option* add_ps_hosts(CLI::App& command, std::uint32_t& hosts) {
+  return command
+      .add_option("--ps-hosts", hosts,
+                  "Pods beside those, for PS shards and their copies alone; those of --hosts are for workers "
+                  "then (default: none)")
+      ->check(whole_number(1, kubernetes::slots_max));
+}
+
+result<void> spare_control(pods_wish& pods) {
+  if (pods.ps_hosts == 0) return {};
+  if (pods.control_cpus.value_or(0) != 0)
+    return refuse_option("--control-cpus", std::to_string(*pods.control_cpus),
+                         "with --ps-hosts PS shards, copies and workers are on other pods: leave it out");
+  pods.control_cpus = 0;
+  return {};
+}
 
 CLI::Option* add_control_cpus(CLI::App& command, std::optional<std::uint32_t>& cpus) {
   return command

@@ -25,6 +25,19 @@ struct pods_options {
   node_options nodes{};
 };
 
+/// With how many the job begins; 0: with all. `hosts_min` outlives the command.
+CLI::Option* add_hosts_min(CLI::App& command, std::uint32_t& hosts_min);
+/// Sets `pods.hosts_min`, when the other numbers of pods and GPUs are settled. @returns bad_usage
+result<void> settle_hosts_min(std::uint32_t given, pods_wish& pods);
+
+/// Pods for PS shards. `hosts` outlives the command.
+CLI::Option* add_ps_hosts(CLI::App& command, std::uint32_t& hosts);
+/// Where there are some the control pod is for no role. @returns bad_usage
+result<void> spare_control(pods_wish& pods);
+
+/// For archives of the run. `claim` outlives the command.
+CLI::Option* add_archive_claim(CLI::App& command, std::string& claim);
+
 /// Of the control pod alone. `cpus` outlives the command.
 CLI::Option* add_control_cpus(CLI::App& command, std::optional<std::uint32_t>& cpus);
 

@@ -2,40 +2,23 @@
 #include "cli/kubectl.hpp"
 #include "cli/kubectl_words.hpp"
 #include "cli/pods_options.hpp"
+#include "cli/submit_checks.hpp"
 #include "cli/verbs.hpp"
 
-#include <algorithm>
 #include <fmt/format.h>
 
 namespace dlrun::cli {
 namespace {
 
-/// Nobody's objects are written over.
-result<void> check_free(const kubectl& cluster, const pods_target& of, const pods_wish& pods) {
-  const auto told = cluster.ask(words_for_objects(of), "cannot look whether the job is there already");
-  if (!told) return tl::unexpected(told.error());
-  auto there = own_objects(of, *told);
-  if (!pods.secret.empty()) std::erase(there, secret_of(of)); // it makes none
-  if (there.empty()) return {};
-  return fail(error_code::bad_usage,
-              fmt::format("there is {} already: 'dlrun delete {}' removes a job, and --name gives this one "
-                          "another name",
-                          there.front(), of.text()));
-}
-
-result<void> apply(const kubectl& cluster, const pods_target& of, const std::string& manifests,
-                   bool is_trial) {
-  const auto answer = cluster.run(words_for_apply(of, is_trial), manifests);
+/// What was said before to be taken as a whole.
+result<void> apply(const kubectl& cluster, const pods_target& of, const std::string& manifests) {
+  const auto answer = cluster.run(words_for_apply(of, false), manifests);
   if (!answer) return tl::unexpected(answer.error());
   if (answer->code == 0) return {};
-  const auto said = in_one_line(answer->complaint);
-  if (is_trial)
-    return fail(error_code::bad_usage,
-                fmt::format("Kubernetes refuses the job, and nothing of it is there: {}", said));
   return fail(error_code::system,
               fmt::format("the job could not be submitted as a whole: {}; 'dlrun delete {}' "
                           "removes what of it is there",
-                          said, of.text()));
+                          in_one_line(answer->complaint), of.text()));
 }
 
 result<void> submit(pods_options& options) {
@@ -44,10 +27,9 @@ result<void> submit(pods_options& options) {
   const pods_target of{pods.name_space, pods.name};
   const auto cluster = find_cluster();
   if (!cluster) return tl::unexpected(cluster.error());
-  if (auto free = check_free(*cluster, of, pods); !free) return free;
   const auto manifests = manifests_of(pods);
-  for (const bool is_trial : {true, false})
-    if (auto done = apply(*cluster, of, manifests, is_trial); !done) return done;
+  if (auto fine = check_submit(*cluster, of, pods, manifests); !fine) return fine;
+  if (auto done = apply(*cluster, of, manifests); !done) return done;
   say(stdout, "submitted {}\n", of.text());
   return {};
 }

@@ -1,3 +1,4 @@
+#include "base/utf8.hpp"
 #include "cli/complain.hpp"
 #include "cli/pod_sizes.hpp"
 #include "cli/pods_options.hpp"
@@ -21,31 +22,53 @@ struct validate_options {
   std::vector<std::string> overrides;
   bool json = false;
   bool kubernetes = false;
-  std::uint32_t hosts = 1; ///< pods beside the control pod
+  std::uint32_t hosts = 1;     ///< pods beside the control pod
+  std::uint32_t hosts_min = 0; ///< 0: all
   std::optional<std::uint32_t> control_cpus{};
   std::uint32_t gpus = 0; ///< of each pod; 0: of a job with cluster.device: cuda 1
   std::optional<std::uint32_t> control_gpus{};
+  std::string archive_claim{};
+  std::uint32_t ps_hosts = 0; ///< pods for PS shards
 };
 
 /// What a pod needs, and what `dlrun manifests` is to be told.
 struct pod_figures {
   runtime::pod_needs needs;
   std::string memory, disk;
+  std::string options{};      ///< that lead to such pods
   std::uint64_t data_mib = 0; ///< decoded
-  std::string gpus{};         ///< options
+  std::uint32_t hosts_min = 0;
+  std::vector<runtime::pod_need> ps_memory{}; ///< of a pod for PS shards; none: there are none
 };
 
 /// What pods there are to be, with GPUs where the job needs some.
 result<pods_wish> wish_of(const spec::JobSpec& job, const validate_options& options) {
   pods_wish wish{.name = {}, .name_space = {}, .image = {}, .job_file = {}};
   wish.hosts = options.hosts;
-  wish.hosts_min = options.hosts + 1;
+  wish.archive_claim = options.archive_claim;
   wish.control_cpus = options.control_cpus;
+  wish.ps_hosts = options.ps_hosts;
+  if (auto spared = spare_control(wish); !spared) return tl::unexpected(spared.error());
   wish.gpus = options.gpus == 0 && needs_gpus(job) ? 1 : options.gpus;
   if (auto settled = settle_gpus({.control = options.control_gpus}, wish); !settled)
     return tl::unexpected(settled.error());
+  if (auto settled = settle_hosts_min(options.hosts_min, wish); !settled)
+    return tl::unexpected(settled.error());
   if (auto fine = check_gpus(job, wish); !fine) return tl::unexpected(fine.error());
   return wish;
+}
+
+/// Those of `dlrun manifests` that lead to such pods.
+std::string words_for(const pods_wish& wish, const validate_options& options) {
+  auto words = fmt::format("--hosts {}", options.hosts);
+  if (options.hosts_min > 0) words += fmt::format(" --hosts-min {}", options.hosts_min);
+  if (options.ps_hosts > 0) words += fmt::format(" --ps-hosts {}", options.ps_hosts);
+  if (options.control_cpus == 0U) words += " --control-cpus 0";
+  if (wish.gpus > 0) words += fmt::format(" --gpus {}", wish.gpus);
+  if (options.control_gpus) words += fmt::format(" --control-gpus {}", *options.control_gpus);
+  if (!options.archive_claim.empty())
+    words += fmt::format(" --archive-claim {}", base::printable(options.archive_claim));
+  return words;
 }
 
 /// With the data that is there.
@@ -64,8 +87,12 @@ result<pod_figures> figures_of(const runtime::prepared_job& job, const validate_
       .needs = runtime::needs_of_pod(*sizes, pods, data), .memory = {}, .disk = {}, .data_mib = data >> 20};
   made.memory = memory_text(runtime::sum_of(made.needs.memory));
   made.disk = disk_text(runtime::sum_of(made.needs.disk));
-  if (wish->gpus > 0) made.gpus = fmt::format(" --gpus {}", wish->gpus);
-  if (options.control_gpus) made.gpus += fmt::format(" --control-gpus {}", *options.control_gpus);
+  made.hosts_min = wish->hosts_min;
+  made.options = words_for(*wish, options);
+  if (wish->ps_hosts > 0) {
+    made.ps_memory = runtime::needs_of_ps_pod(*sizes, data).memory;
+    made.options += fmt::format(" --ps-memory {}", memory_text(runtime::sum_of(made.ps_memory)));
+  }
   return made;
 }
 
@@ -85,6 +112,7 @@ void print_json(const runtime::prepared_job& job, const std::optional<pod_figure
                               {"epochs", job.spec.train().epochs()},
                               {"steps", job.steps}};
   if (pod) line["kubernetes"] = {{"memory", json_of(pod->needs.memory)}, {"disk", json_of(pod->needs.disk)}};
+  if (pod && !pod->ps_memory.empty()) line["kubernetes"]["ps_memory"] = json_of(pod->ps_memory);
   say(stdout, "{}\n", line.dump());
 }
 
@@ -121,10 +149,9 @@ int validate(const validate_options& options) {
       job->spec.train().epochs());
   if (pod)
     say(stdout,
-        "{}where any one of its {} pods may be away; for 'dlrun manifests' and 'submit': --hosts {}{}{} "
-        "--memory {} --disk {} --set data.memory_limit={}MiB\n",
-        table_of(pod->needs), options.hosts + 1, options.hosts,
-        options.control_cpus == 0U ? " --control-cpus 0" : "", pod->gpus, pod->memory, pod->disk,
+        "{}where any one of the {} pods with which it begins may be away; for 'dlrun manifests' and "
+        "'submit': {} --memory {} --disk {} --set data.memory_limit={}MiB\n",
+        table_of(pod->needs, pod->ps_memory), pod->hosts_min, pod->options, pod->memory, pod->disk,
         pod->data_mib);
   return 0;
 }
@@ -144,7 +171,10 @@ void add_validate(CLI::App& app, verb& chosen) {
   command->add_option("--hosts", options->hosts, "Pods beside the control pod (default: 1)")
       ->check(whole_number(1, kubernetes::slots_max))
       ->needs(kubernetes);
+  add_hosts_min(*command, options->hosts_min)->needs(kubernetes);
+  add_ps_hosts(*command, options->ps_hosts)->needs(kubernetes);
   add_control_cpus(*command, options->control_cpus)->needs(kubernetes);
+  add_archive_claim(*command, options->archive_claim)->needs(kubernetes);
   for (auto* option : add_gpus_of_pods(*command, options->gpus, options->control_gpus))
     option->needs(kubernetes);
   command->callback([options, &chosen] { chosen = [options] { return validate(*options); }; });

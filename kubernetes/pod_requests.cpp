@@ -11,6 +11,8 @@ namespace {
 
 using nlohmann::json;
 
+constexpr auto image_of_pod = "/spec/containers/0/image";
+
 api_request for_pods(const std::string& verb, const std::string& name = "") {
   return {.verb = verb, .version = "v1", .resource = "pods", .name = name};
 }
@@ -119,6 +121,12 @@ bool has_standby(const json& pod_template) {
   return text_in(member(member(pod_template, "metadata"), "annotations"), standby_annotation) == "true";
 }
 
+json made_like(json pod_template, const json& control) {
+  pod_template[json::json_pointer{image_of_pod}] = control.at("containers").at(0).at("image");
+  make_like(control, pod_template["spec"]);
+  return pod_template;
+}
+
 json pod_object(const json& pod_template, const std::string& job, const create_pod& what,
                 const std::string& owner) {
   json made = pod_template;
@@ -201,13 +209,10 @@ answer<void> pod_requests::look_at_own_pod(time_point give_up) {
   if (is_like_own_pod_) return {};
   const auto own = client_.ask(for_pods("get", source_.own_pod), give_up);
   if (!own) return tl::unexpected(own.error());
-  const json::json_pointer image{"/spec/containers/0/image"};
-  if (!own->contains(image)) return tl::unexpected(odd("Pod"));
-  for (auto* one : {&source_.pod_template, &source_.ps_template}) {
-    if (one == &source_.ps_template && one->is_null()) continue;
-    (*one)[image] = own->at(image);
-    make_like(own->at("spec"), (*one)["spec"]);
-  }
+  if (!own->contains(json::json_pointer{image_of_pod})) return tl::unexpected(odd("Pod"));
+  source_.pod_template = made_like(std::move(source_.pod_template), own->at("spec"));
+  if (!source_.ps_template.is_null())
+    source_.ps_template = made_like(std::move(source_.ps_template), own->at("spec"));
   is_like_own_pod_ = true;
   return {};
 }

@@ -39,6 +39,10 @@ std::string selector_of(const std::string& job);
 /// Of its control pods.
 std::string control_selector_of(const std::string& job);
 
+/// The template with what pods of hosts have of the control pod, of which this is the spec: see
+/// pod_requests::create().
+nlohmann::json made_like(nlohmann::json pod_template, const nlohmann::json& control);
+
 /// The pod of a slot, made of the template (labels and spec) that all of its group have.
 nlohmann::json pod_object(const nlohmann::json& pod_template, const std::string& job, const create_pod& what,
                           const std::string& owner);

@@ -25,7 +25,7 @@ FOREIGN = ("The following argument was not expected", "Run with --help for more 
            "Forbidden", "Error from server", "is forbidden", "is forbidden: violates PodSecurity", "Unable to connect to the server: dial tcp",
            "i/o timeout", "etcdserver: request timed out", "Pending, ImagePullBackOff: no such image", "Succeeded",
            "nodes are available", "Insufficient cpu", "Back-off pulling image", "unable to create new content in namespace",
-           "because it is being terminated")
+           "because it is being terminated", "error when creating", "would violate PodSecurity", "User")
 
 LITERALS = re.compile(r'"(?:\\.|[^"\\\n])*"(?:\s*"(?:\\.|[^"\\\n])*")*')
 ONE_LITERAL = re.compile(r'"((?:\\.|[^"\\\n])*)"')

@@ -58,6 +58,17 @@ TEST(kubectl_words, apply_by_the_server_from_stdin_and_try_it_first) {
   EXPECT_THAT(words_for_apply(in_context, false), Not(Contains(HasSubstr("dry-run"))));
 }
 
+TEST(kubectl_words, try_a_pod_with_the_right_to_create_it_and_no_other) {
+  EXPECT_THAT(words_for_trial_pod(in_team), ElementsAre("--namespace=team-a", "create", "--dry-run=server",
+                                                        "--output=name", testing::_, "--filename=-"));
+}
+
+TEST(kubectl_words, are_answered_with_warnings_beside_what_else_is_said) {
+  EXPECT_THAT(warnings_in("Warning: would violate PodSecurity \"restricted:latest\"\nError\nWarning: b\n"),
+              ElementsAre("would violate PodSecurity \"restricted:latest\"", "b"));
+  EXPECT_THAT(warnings_in("no Warning: here"), IsEmpty());
+}
+
 TEST(kubectl_words, delete_by_name_what_was_told_to_be_of_the_job) {
   const auto own =
       own_objects(in_context, "job.batch/x\nsecret/x-key\nsecret/other\nconfigmap/x-pods\njob.batch/x-2\n"
@@ -79,14 +90,14 @@ std::string version(const std::string& major, const std::string& minor) {
          R"(","minor":")" + minor + R"("}})";
 }
 
-TEST(kubernetes_version, is_enough_from_1_31_on) {
-  for (const auto* minor : {"31", "31+", "37"}) EXPECT_TRUE(check_version(version("1", minor))) << minor;
+TEST(kubernetes_version, is_enough_from_1_29_on) {
+  for (const auto* minor : {"29", "29+", "37"}) EXPECT_TRUE(check_version(version("1", minor))) << minor;
   EXPECT_TRUE(check_version(version("2", "0")));
-  for (const auto* minor : {"30", "9", "30+"}) {
+  for (const auto* minor : {"28", "9", "28+"}) {
     const auto fits = check_version(version("1", minor));
     ASSERT_FALSE(fits) << minor;
     EXPECT_EQ(fits.error().code, error_code::bad_usage);
-    EXPECT_THAT(fits.error().message, HasSubstr("1.31 or newer"));
+    EXPECT_THAT(fits.error().message, HasSubstr("1.29 or newer"));
   }
   for (const std::string none : {"", "{}", "[]", "null", R"({"clientVersion":{"major":"1","minor":"40"}})",
                                  R"({"serverVersion":7})", R"({"serverVersion":{"major":1}})"})

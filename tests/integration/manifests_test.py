@@ -38,9 +38,13 @@ class fits_kubernetes(writes_manifests):
     def test_every_object_is_as_its_schema_wants(self):
         for options in self.OPTIONS:
             with self.subTest(options=options):
-                text = self.printed(*options)
-                self.assertEqual(self.problems(text), [])
-                self.assertEqual(self.problems(yaml.safe_dump(host_pod(read_manifests(text)))), [])
+                objects = read_manifests(self.printed(*options))
+                self.assertEqual(self.problems(yaml.safe_dump_all([*objects.values(), host_pod(objects)])), [])
+
+    def test_in_each_version_from_the_oldest_that_is_taken(self):
+        text = (pathlib.Path(__file__).resolve().parents[2] / "docs/kubernetes.md").read_text()
+        self.assertEqual(re.findall(r"^- Kubernetes (\S+) or newer", text, re.M), [kubernetes_schemas.VERSIONS[0]])
+        self.assertEqual(re.findall(r"schemas of Kubernetes (\S+) to (\S+)\.\s", text), [(kubernetes_schemas.VERSIONS[0], kubernetes_schemas.VERSIONS[-1])])
 
     def test_which_finds_what_is_wrong(self):
         objects = list(read_manifests(self.printed()).values())
@@ -51,10 +55,10 @@ class fits_kubernetes(writes_manifests):
             for key in path[:-1]:
                 at = at[key]
             at[path[-1]] = value
-            self.assertEqual(len(self.problems(yaml.safe_dump(wrong))), 2, path)  # in each version
+            self.assertEqual(len(self.problems(yaml.safe_dump(wrong))), len(kubernetes_schemas.VERSIONS), path)
         pod = host_pod(read_manifests(self.printed()))
         pod["spec"]["hostnam"] = "x"
-        self.assertEqual(len(self.problems(yaml.safe_dump(pod))), 2)
+        self.assertEqual(len(self.problems(yaml.safe_dump(pod))), len(kubernetes_schemas.VERSIONS))
 
     def test_names_have_room_for_what_is_added(self):
         for kind, name in (*self.objects("--hosts", "999", "--name", "a" * 53), ("host", f"{'a' * 53}-hosts-998")):
@@ -136,7 +140,9 @@ class is_restricted(writes_manifests):
         own = policy["podSelector"]
         self.assertEqual(policy["ingress"], [{"from": [{"podSelector": own}]}])
         self.assertEqual(policy["egress"][0], {"to": [{"podSelector": own}]})
-        self.assertEqual({one["port"] for one in policy["egress"][1]["ports"]}, {53})
+        self.assertEqual([rule.keys() for rule in policy["egress"][1:]], [{"ports"}])
+        self.assertEqual([(one["port"], one["protocol"]) for one in policy["egress"][1]["ports"]],
+                         [(53, "UDP"), (53, "TCP"), (5353, "UDP"), (5353, "TCP")])
         for (kind, _), one in objects.items():
             if kind == "Job":
                 self.assertLessEqual(own["matchLabels"].items(), one["spec"]["template"]["metadata"]["labels"].items())
@@ -294,7 +300,7 @@ class has_its_journal_in_an_etcd(writes_manifests):
                          [{"secretName": "etcd", "defaultMode": 0o400}])
         self.assertNotIn("etcd", json.dumps(host_template(objects)))
         self.assertEqual([one["port"] for one in objects["NetworkPolicy", "x-control"]["spec"]["egress"][0]["ports"]], [443, 2379, 6443, 12379])
-        self.assertEqual({one["port"] for one in objects["NetworkPolicy", "x"]["spec"]["egress"][1]["ports"]}, {53})
+        self.assertEqual({one["port"] for one in objects["NetworkPolicy", "x"]["spec"]["egress"][1]["ports"]}, {53, 5353})
         self.assertEqual(hosts_file(objects)["coordinator"], "root")
 
     def test_under_a_prefix_that_no_other_job_has(self):
@@ -412,6 +418,38 @@ class says_what_the_pods_do(writes_manifests):
         template = host_template(self.objects("--name", "x", "--pending-patience", "600"))
         self.assertEqual(template["metadata"]["annotations"]["dlrun/pending-patience-s"], "600")
         self.assertNotIn("dlrun/pending-patience-s", self.printed("--name", "x"))
+
+    def test_validate_shows_before_how_large_they_are(self):
+        def told(*options):
+            words = [self.program, "validate", str(self.job), "--kubernetes", "--set", "cluster.workers=8", "--hosts", "4", *options]
+            return subprocess.run(words, capture_output=True, text=True, check=True).stdout
+
+        def needed(*options):
+            return json.loads(told(*options, "--json"))["kubernetes"]
+
+        for options in ((), ("--hosts-min", "2"), ("--archive-claim", "archives"), ("--hosts-min", "3", "--archive-claim", "archives", "--control-cpus", "0")):
+            with self.subTest(options=options):
+                words = told(*options).splitlines()[-1].partition("'submit': ")[2].split()
+                self.assertLess({*options}, {*words})
+                limits = {}
+                for option, name in (("--memory", "memory"), ("--disk", "ephemeral-storage")):
+                    at = words.index(option)
+                    limits[name] = words[at + 1]
+                    del words[at:at + 2]
+                spec = self.pod_specs("--name", "x", "--set", "cluster.workers=8", *words)["x-hosts"]
+                self.assertLessEqual(limits.items(), spec["containers"][0]["resources"]["limits"].items())
+        self.assertGreater(needed("--hosts-min", "2")["memory"]["bytes"], needed()["memory"]["bytes"])
+        self.assertGreater(needed("--archive-claim", "archives")["disk"]["bytes"], needed()["disk"]["bytes"])
+
+    def test_a_sum_for_pods_that_cannot_be_is_not_shown(self):
+        for options, words in ((("--hosts-min", "3"), ("--hosts-min '3'", "there are 2 at most")),
+                               (("--control-cpus", "0", "--hosts-min", "1"), ("--hosts-min '1'", "2 or more"))):
+            told = subprocess.run([self.program, "validate", str(self.job), "--kubernetes", *options], capture_output=True, text=True)
+            self.assertEqual((told.returncode, told.stdout), (BAD_USAGE, ""))
+            for word in words:
+                self.assertIn(word, told.stderr)
+        told = subprocess.run([self.program, "validate", str(self.job), "--archive-claim", "archives"], capture_output=True, text=True)
+        self.assertEqual(told.returncode, BAD_USAGE)
 
     def test_pods_are_as_large_as_the_job_needs_where_nobody_says_more(self):
         code, told, said = self.call("--run-claim", "runs")

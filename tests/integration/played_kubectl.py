@@ -25,10 +25,12 @@ sys.exit(answer["code"])
 """
 KINDS = {"Job": "job.batch", "Service": "service", "ConfigMap": "configmap", "Secret": "secret",
          "PodDisruptionBudget": "poddisruptionbudget.policy", "NetworkPolicy": "networkpolicy.networking.k8s.io", "ServiceAccount": "serviceaccount", "Role": "role.rbac.authorization.k8s.io",
+         "PersistentVolumeClaim": "persistentvolumeclaim", "PriorityClass": "priorityclass.scheduling.k8s.io", "LocalQueue": "localqueue.kueue.x-k8s.io",
          "RoleBinding": "rolebinding.rbac.authorization.k8s.io", "Pod": "pod", "PodMonitor": "podmonitor.monitoring.coreos.com"}
 PLURALS = {"jobs": "Job", "services": "Service", "configmaps": "ConfigMap", "secrets": "Secret", "networkpolicies": "NetworkPolicy",
            "poddisruptionbudgets": "PodDisruptionBudget",
            "podmonitors.monitoring.coreos.com": "PodMonitor", "serviceaccounts": "ServiceAccount", "roles": "Role", "rolebindings": "RoleBinding"}
+NAMED = ("PersistentVolumeClaim", "Secret", "ServiceAccount", "PriorityClass", "LocalQueue")  # those that options name
 FAILED = 1
 
 
@@ -55,7 +57,10 @@ class played_kubectl:
         self.calls = []  # (words, input)
         self.objects = {}  # (kind, name) -> object
         self.pods = []  # as Kubernetes tells them
-        self.refusals = {}  # first word, or "trial" -> what Kubernetes says
+        self.refusals = {}  # first word, "trial", or "get" and a kind -> what Kubernetes says
+        self.missing = set()  # KIND/NAME of what an option names and nobody has made; else somebody has
+        self.warning = ""  # what it says of objects that it takes
+        self.judge = lambda pod: ""  # what it says of a pod that it does not take
         self.context, self.minor = "test", "34"
         self.monitor_kinds = ""  # of the Prometheus Operator
         self.executed = (0, "", "")  # exit code, output, complaints of a command in a pod
@@ -95,7 +100,7 @@ class played_kubectl:
     def answer(self, words, given):
         """@returns exit code, output, complaints"""
         said = [word for word in words if not word.startswith("--namespace=")]
-        if "--dry-run=server" in said and "trial" in self.refusals:
+        if "--dry-run=server" in said and said[0] == "apply" and "trial" in self.refusals:
             return FAILED, "", self.refusals["trial"]
         if said[0] in self.refusals and "--dry-run=server" not in said:
             return FAILED, "", self.refusals[said[0]]
@@ -120,7 +125,16 @@ class played_kubectl:
             found = self.objects.get(key_of(words[0]))
             return 0, json.dumps(found) if found else "", ""
         assert option_of(words, "output") == "name", words
+        if kind := self.named_kind(words):
+            refused = self.refusals.get(f"get {kind}", "")
+            told = [] if refused else [word for word in words if word.startswith(f"{kind}/") and word not in self.missing]
+            return FAILED if refused else 0, "".join(f"{word}\n" for word in told), refused
         return 0, "".join(f"{name}\n" for name in self.names_of(words)), ""
+
+    def named_kind(self, words):
+        """Of which alone it is asked, if options name such objects."""
+        kinds = {word.partition("/")[0] for word in words if "/" in word}
+        return (*kinds,)[0] if len(kinds) == 1 and kinds <= {KINDS[kind] for kind in NAMED} else ""
 
     def names_of(self, words):
         there = {f"{KINDS[kind]}/{name}": one for (kind, name), one in self.objects.items()}
@@ -139,7 +153,26 @@ class played_kubectl:
         assert "--filename=-" in words and "--server-side" in words, words
         if "--dry-run=server" not in words:
             self.objects.update(read_manifests(given))
-        return 0, "".join(f"{name} serverside-applied\n" for _, name in read_manifests(given)), ""
+        return 0, "".join(f"{name} serverside-applied\n" for _, name in read_manifests(given)), self.warning
+
+    def on_create(self, words, given):
+        """Of a pod, which is not made. As a server, it wants an account that is there."""
+        assert {"--dry-run=server", "--filename=-"} <= {*words}, words
+        pod = json.loads(given)
+        assert pod["kind"] == "Pod" and "name" not in pod["metadata"] and "ownerReferences" not in pod["metadata"], pod
+        name, account = pod["metadata"]["generateName"], pod["spec"].get("serviceAccountName")
+        refused = self.judge(pod)
+        if account in self.own_accounts():
+            refused = f'error looking up service account team-a/{account}: serviceaccount "{account}" not found'
+        if not refused:
+            return 0, f"pod/{name}abcde\n", self.warning
+        is_whole = refused.startswith("Error from server")
+        return FAILED, "", refused if is_whole else f'Error from server (Forbidden): pods "{name}" is forbidden: {refused}\n'
+
+    def own_accounts(self):
+        """Those that come with a job which is not there yet."""
+        tried = next((given for words, given in reversed(self.calls) if "apply" in words), "")
+        return {name for kind, name in read_manifests(tried) if kind == "ServiceAccount"} if tried else set()
 
     def on_patch(self, words, _):
         for part, values in yaml.safe_load(option_of(words, "patch")).items():

@@ -1,11 +1,13 @@
 """`dlrun submit`, `delete`, and the verbs for k8s://NAMESPACE/JOB: what they ask of kubectl, and what they say of its answers."""
 
+import json
 import os
 import pathlib
 import subprocess
 
 import small_data
 from bench_case import bench_case, main
+from manifests_case import host_pod
 from played_kubectl import played_kubectl
 from small_cluster import read_manifests
 
@@ -63,6 +65,7 @@ class submits(with_kubectl):
         (trial, would_be), (done, is_there) = [call for call in self.kubectl.calls if "apply" in call[0]]
         self.assertEqual(set(trial) - set(done), {"--dry-run=server"})
         self.assertEqual(would_be, is_there)
+        self.assertEqual(self.kubectl.calls[-1][0], done, "nothing is asked when it is there")
         code, written, _ = self.call("manifests", str(self.job), "--image", IMAGE, "--name", "x", "--run-claim", "runs")
         written = read_manifests(written)
         for one in (written, self.kubectl.objects):
@@ -83,8 +86,16 @@ class submits(with_kubectl):
         code, told, complaint = self.submit("--namespace", "team-a")
         self.assertEqual((code, told), (DONE, "submitted k8s://team-a/x\n"), complaint)
         for words, _ in self.kubectl.calls:
-            self.assertEqual("--namespace=team-a" in words, not {"config", "version"} & set(words), words)
+            self.assertEqual("--namespace=team-a" in words, "version" not in words, words)
         self.assertEqual({one["metadata"]["namespace"] for one in self.kubectl.objects.values()}, {"team-a"})
+
+    def test_from_a_pod_in_which_kubectl_needs_no_context(self):
+        self.kubectl.context = ""
+        code, told, complaint = self.submit()
+        self.assertEqual((code, told), (DONE, "submitted k8s://x\n"), complaint)
+        self.kubectl.pods = [running_pod()]
+        self.assertEqual(self.call("status", "k8s://x")[0], DONE)
+        self.assertEqual(self.asked("config"), [])
 
     def test_with_a_secret_that_is_there(self):
         self.kubectl.objects["Secret", "x-key"] = {"kind": "Secret", "metadata": {"name": "x-key"}}
@@ -104,19 +115,20 @@ class does_not_submit(with_kubectl):
         self.expect_refused(self.submit(env=os.environ | {"PATH": str(self.kubectl.folder)}), "no kubectl on PATH")
         self.assertEqual(self.kubectl.calls, [])
 
-    def test_without_a_context(self):
+    def test_without_a_context_and_a_server(self):
         self.kubectl.context = ""
+        self.kubectl.refusals["version"] = "The connection to the server localhost:8080 was refused - did you specify the right host or port?\n"
         self.expect_refused(self.submit(), "current-context is not set", "kubectl config use-context")
         self.expect_nothing_there()
 
     def test_to_a_server_that_is_too_old(self):
-        for minor, is_enough in (("30", False), ("9+", False), ("31", True), ("31+", True)):
+        for minor, is_enough in (("28", False), ("9+", False), ("29", True), ("29+", True)):
             self.kubectl.minor = minor
             if is_enough:
                 self.assertEqual(self.submit()[0], DONE, minor)
                 self.kubectl.objects.clear()
                 continue
-            self.expect_refused(self.submit(), "Kubernetes 1.", "1.31 or newer")
+            self.expect_refused(self.submit(), "Kubernetes 1.", "1.29 or newer")
             self.expect_nothing_there()
 
     def test_to_a_server_that_does_not_answer(self):
@@ -145,6 +157,132 @@ class does_not_submit(with_kubectl):
         for options in (("--set", "cluster.placement=threads"), ("--memory", "1Mi"), ("--name", "X"), ("--namespace", "-a")):
             self.assertEqual(self.submit(*options)[0], BAD_USAGE)
         self.assertEqual(self.kubectl.calls, [])
+
+
+class looks_for_what_its_options_name(with_kubectl):
+    """Kubernetes takes a Job whose pods then wait for ever for what is not there."""
+
+    KINDS = {"persistentvolumeclaim": ("--data-claim", "--run-claim", "--model-claim", "--archive-claim"), "secret": ("--secret", "--metrics-secret"),
+             "serviceaccount": ("--service-account",), "priorityclass.scheduling.k8s.io": ("--priority-class", "--preemptible-priority-class"),
+             "localqueue.kueue.x-k8s.io": ("--queue",)}
+    OPTIONS = {option: f"our{option.strip('-')}" for options in KINDS.values() for option in options}
+
+    def submit_all(self, *more):
+        return self.submit("--namespace", "team-a", "--hosts", "2", "--hosts-min", "2", *(word for pair in self.OPTIONS.items() for word in pair), *more)
+
+    def missing(self, *options):
+        return {f"{kind}/{self.OPTIONS[one]}" for kind, of_kind in self.KINDS.items() for one in of_kind if one in options}
+
+    def test_by_their_names_alone_and_each_kind_once(self):
+        code, _, complaint = self.submit_all()
+        self.assertEqual(code, DONE, complaint)
+        asked = [words for words in self.asked("get") if "job.batch/x" not in words]
+        self.assertEqual(len(asked), len(self.KINDS))
+        for words, (kind, options) in zip(asked, self.KINDS.items(), strict=True):
+            self.assertEqual({word for word in words if "/" in word}, self.missing(*options))
+            self.assertLessEqual({"--output=name", "--namespace=team-a"}, {*words})
+            self.assertIn(kind, words[2])
+
+    def test_and_makes_nothing_where_one_is_missing(self):
+        for kind, options in self.KINDS.items():
+            for option in options:
+                self.kubectl.missing = self.missing(option)
+                where = "" if kind.startswith("priority") else " in namespace 'team-a'"
+                self.expect_refused(self.submit_all(), f"{option} '{self.OPTIONS[option]}': there is no ", f" of that name{where}: make it, or name one",
+                                    f"kubectl get {kind.partition('.')[0]}")
+                self.assertEqual(self.kubectl.objects, {})
+                self.assertEqual(self.asked("create"), [])
+
+    def test_and_tells_all_that_is_missing_at_once(self):
+        self.kubectl.missing = self.missing("--data-claim", "--model-claim", "--metrics-secret", "--queue")
+        code, told, complaint = self.submit_all()
+        self.assertEqual((code, told), (BAD_USAGE, ""))
+        lines = [line.removeprefix("dlrun: ") for line in complaint.splitlines() if "there is no " in line]
+        self.assertEqual([line.partition(" ")[0] for line in lines], ["--data-claim", "--model-claim", "--metrics-secret", "--queue"])
+
+    def test_but_goes_on_where_the_user_may_not_look_or_the_server_does_not_know_the_kind(self):
+        self.kubectl.refusals = {"get priorityclass.scheduling.k8s.io": 'Error from server (Forbidden): priorityclasses.scheduling.k8s.io "x" is forbidden\n',
+                                 "get localqueue.kueue.x-k8s.io": 'error: the server doesn\'t have a resource type "localqueue"\n'}
+        code, _, complaint = self.submit_all()
+        self.assertEqual(code, DONE, complaint)
+        for option, why in (("--priority-class", "(Forbidden)"), ("--preemptible-priority-class", "(Forbidden)"), ("--queue", "resource type")):
+            [line] = [line for line in complaint.splitlines() if line.startswith(f"dlrun: warning: {option} '{self.OPTIONS[option]}'")]
+            self.assertIn(why, line)
+
+    def test_and_says_so_where_nobody_answers(self):
+        self.kubectl.refusals = {"get secret": "Unable to connect to the server: net/http: TLS handshake timeout\n"}
+        self.expect_refused(self.submit_all(), "cannot look whether what the options name is there", "TLS handshake timeout", code=FAILED)
+        self.assertEqual(self.kubectl.objects, {})
+
+    def test_for_a_secret_that_opens_an_etcd_too(self):
+        self.kubectl.missing = {"secret/etcd"}
+        etcd = "cluster.journal.etcd={endpoints: ['https://a:2379'], ca_file: /run/secrets/dlrun-journal/ca.crt}"
+        self.expect_refused(self.submit("--journal-secret", "etcd", "--model-claim", "models", "--set", etcd), "--journal-secret 'etcd': there is no Secret")
+
+    def test_for_nothing_where_they_name_nothing(self):
+        self.assertEqual(self.submit()[0], DONE)
+        self.assertEqual(len(self.asked("get")), 1)
+
+
+class tries_its_pods(with_kubectl):
+    """A namespace judges pods, not the Job that they are of."""
+
+    VIOLATES = 'violates PodSecurity "restricted:latest"'
+
+    def tried(self, *options):
+        """What Kubernetes was asked whether it would make it."""
+        code, _, complaint = self.submit("--run-claim", "runs", *options)
+        self.assertEqual(code, DONE, complaint)
+        return [json.loads(given) for words, given in self.kubectl.calls if "create" in words]
+
+    def test_which_are_those_that_the_job_will_have(self):
+        control, host = self.tried("--namespace", "team-a", "--priority-class", "high", "--memory", "4Gi", "--set", "train.epochs=3")
+        template = self.kubectl.objects["Job", "x"]["spec"]["template"]
+        del template["spec"]["serviceAccountName"]  # that is made with the job
+        self.assertEqual(control, {"apiVersion": "v1", "kind": "Pod", "spec": template["spec"],
+                                   "metadata": template["metadata"] | {"generateName": "x-", "namespace": "team-a"}})
+        made = host_pod(self.kubectl.objects)
+        self.assertEqual(host["spec"], made["spec"] | {"hostname": "x-hosts-0"})
+        self.assertEqual((host["metadata"]["generateName"], host["metadata"]["namespace"]), ("x-hosts-0-", "team-a"))
+        self.assertLessEqual(made["metadata"]["labels"].items(), host["metadata"]["labels"].items())
+        self.assertEqual(host["spec"]["containers"][0]["resources"]["limits"]["memory"], "4Gi")
+
+    def test_of_each_kind(self):
+        tried = self.tried("--hosts", "3", "--hosts-min", "2", "--preemptible-priority-class", "low", "--service-account", "ours")
+        self.assertEqual([one["spec"].get("priorityClassName") for one in tried], [None, None, "low"])
+        self.assertEqual([one["spec"].get("serviceAccountName") for one in tried], ["ours", None, None])
+
+    def test_and_makes_nothing_where_one_is_refused(self):
+        for judged, what, name in (("control", "the control pod", "x-"), ("host", "a pod of a host", "x-hosts-0-")):
+            self.kubectl.judge = lambda pod, judged=judged: self.VIOLATES if pod["metadata"]["labels"]["app.kubernetes.io/component"] == judged else ""
+            self.expect_refused(self.submit(), f'refuses {what}, and nothing of the job is there: Error from server (Forbidden): pods "{name}" is forbidden',
+                                self.VIOLATES)
+            self.assertEqual(self.kubectl.objects, {})
+
+    def test_but_waits_for_room_that_a_quota_may_have_later(self):
+        self.kubectl.judge = lambda pod: "exceeded quota: compute, requested: pods=1, used: pods=9, limited: pods=9"
+        code, told, complaint = self.submit()
+        self.assertEqual((code, told), (DONE, "submitted k8s://x\n"), complaint)
+        self.assertEqual(complaint.count("exceeded quota: compute"), 2)
+        self.assertIn("warning: there is no room now for the control pod, and it waits for some: Error from server", complaint)
+
+    def test_and_goes_on_where_nobody_can_say(self):
+        for said in ('Error from server (Forbidden): error when creating "STDIN": pods is forbidden: User "jane" cannot create resource "pods" in API '
+                     'group "" in the namespace "team-a"\n',
+                     'Error from server (BadRequest): error when creating "STDIN": admission webhook "a.b" does not support dry run\n'):
+            self.kubectl.judge = lambda pod, said=said: said
+            code, _, complaint = self.submit()
+            self.assertEqual(code, DONE, complaint)
+            self.assertEqual([line for line in complaint.splitlines() if "is not known before they are made" in line],
+                             [f"dlrun: warning: whether Kubernetes takes the pods of the job is not known before they are made: {said.strip()}"])
+            self.kubectl.objects.clear()
+
+    def test_and_tells_each_warning_once(self):
+        self.kubectl.warning = f"Warning: would {self.VIOLATES}\nWarning: other\n"
+        code, _, complaint = self.submit()
+        self.assertEqual(code, DONE, complaint)
+        self.assertEqual([line for line in complaint.splitlines() if "Kubernetes says" in line],
+                         [f"dlrun: warning: Kubernetes says: would {self.VIOLATES}", "dlrun: warning: Kubernetes says: other"])
 
 
 class asks_a_control_pod(with_kubectl):
