@@ -16,10 +16,19 @@ constexpr std::chrono::seconds just_now{15};
 
 void hosts_wait::show(const hosted_roles& now) {
   const std::scoped_lock lock{mutex_};
-  missing_ = now.roster().missing();
-  awaited_ = now.joining().awaited(now.roster(), now.places());
+  if (!has_begun_) {
+    missing_ = now.roster().missing();
+    awaited_ = now.joining().awaited(now.roster(), now.places());
+  }
   staying_ = now.roster().staying();
   changed_.notify_all();
+}
+
+void hosts_wait::note_begun() {
+  const std::scoped_lock lock{mutex_};
+  has_begun_ = true;
+  missing_.clear();
+  awaited_.clear();
 }
 
 void hosts_wait::fail_with(const std::string& why) {

@@ -19,6 +19,8 @@ namespace dlrun::agent {
 class hosts_wait {
 public:
   void show(const hosted_roles& now);
+  /// From now on nobody waits for hosts, and it is not looked who is awaited.
+  void note_begun();
   /// A host cannot be started.
   void fail_with(const std::string& why);
 
@@ -44,6 +46,7 @@ private:
   std::condition_variable changed_;
   std::vector<std::string> missing_; ///< of those that are started from here
   std::string awaited_;
+  bool has_begun_ = false;
   std::size_t staying_ = 0;
   std::string failure_;
   struct refusal {

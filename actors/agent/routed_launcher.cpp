@@ -38,6 +38,7 @@ void routed_launcher::start(const launch_order& order, const launch_events& even
 }
 
 std::vector<protocol::running_start> routed_launcher::take_over(const launch_events& events) {
+  waiting_.note_begun();
   hosted_actions actions;
   auto all = hosts_.take_over(options_.now(), actions);
   for (const auto& one : all) launches_.adopt(one, events, hosts_.places().host_of(one.role));

@@ -49,5 +49,19 @@ TEST(hosts_wait, is_told_of_those_that_a_job_does_not_let_in) {
   EXPECT_THAT(launcher.waiting().turned_away(now), ElementsAre(Pair("gamma", "10.0.0.3")));
 }
 
+/// A job that trains goes on with fewer hosts, and its root has other things to look at.
+TEST(hosts_wait, waits_for_nobody_once_the_job_has_begun) {
+  hosted_roles_config config{.root = "alpha", .root_cpus = 1, .hosts = {{"beta", 8}}};
+  config.joining = {.hosts_min = 3, .way_to_join = "hosts join at 10.0.0.1:7700"};
+  const hosted_roles roles{config};
+  hosts_wait waiting;
+  waiting.show(roles);
+  EXPECT_FALSE(waiting.wait_until_there(0s).has_value());
+  waiting.note_begun();
+  waiting.show(roles);
+  EXPECT_TRUE(waiting.wait_until_there(0s).has_value());
+  EXPECT_EQ(waiting.awaited(), "");
+}
+
 } // namespace
 } // namespace dlrun::agent
