@@ -25,10 +25,12 @@ int run_agent(const runtime::joining_host& host) {
     const auto ended = runtime::run_host_agent(STDIN_FILENO);
     return ended ? success : complain(ended.error());
   }
-  const auto ended = runtime::join_job(host, [](const auto& text) {
-    say(stdout, "{}\n", text);
-    flush(stdout);
-  });
+  const auto ended = runtime::join_job(host, {.tell =
+                                                  [](const auto& text) {
+                                                    say(stdout, "{}\n", text);
+                                                    flush(stdout);
+                                                  },
+                                              .warn = [](const auto& text) { warn(text); }});
   if (ended) return success;
   const auto code = complain(ended.error().why);
   return ended.error().has_other_bits ? base::other_bits_exit_code : code;

@@ -50,6 +50,7 @@ struct pods_wish {
   std::string memory{};               ///< of each other pod
   std::string memory_max{};           ///< of a pod of a host that was out of it; "": no more than `memory`
   std::string disk{};                 ///< of each folder of the run
+  std::uint64_t disk_quota = 0;       ///< durability.disk_quota; 0: as the job says
   std::uint64_t data_bytes_max = 0;   ///< that it may decode; 0: as the job says
   std::string data_claim{};           ///< mounted where data_folder is, in the control pod; "": nothing is
   std::string run_claim{};            ///< where the run folder is; "": it goes with the control pod

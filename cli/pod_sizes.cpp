@@ -52,6 +52,18 @@ result<void> settle_ps_memory(const runtime::job_sizes& sizes, std::uint64_t dat
                    "take a smaller model, or less data by data.memory_limit");
 }
 
+/// PS shards are to pause before Kubernetes evicts their pod.
+tl::unexpected<error> quota_too_large(const spec::JobSpec& job, const pods_wish& wanted, std::uint64_t sum) {
+  return fail(
+      error_code::bad_usage,
+      fmt::format("--disk {}: durability.disk_quota: {} has no room there: with what else is on it a "
+                  "pod takes {} MiB, and Kubernetes would evict it where PS shards are to pause: name "
+                  "--disk {} or more, or a smaller durability.disk_quota, or none, which then is 0.8 "
+                  "of --disk",
+                  base::printable(wanted.disk), base::printable(job.durability().disk_quota()),
+                  mebibytes(sum), disk_text(sum)));
+}
+
 /// What is left beside the rest is for data, unless the job says how much that is.
 result<void> settle_memory(const runtime::job_sizes& sizes, std::uint32_t pods, std::uint64_t data,
                            pods_wish& wanted) {
@@ -108,7 +120,12 @@ result<void> settle_sizes(const spec::JobSpec& job, pods_wish& wanted) {
   const auto disk = runtime::needs_of_pod(*sizes, pods, data).disk;
   const auto sum = runtime::sum_of(disk);
   if (wanted.disk.empty()) wanted.disk = disk_text(sum);
-  if (size_bytes(wanted.disk).value_or(0) >= sum) return {};
+  const auto there = size_bytes(wanted.disk).value_or(0);
+  if (there >= sum) {
+    wanted.disk_quota = sizes->disk_quota ? 0 : runtime::quota_on_disk(*sizes, there);
+    return {};
+  }
+  if (sizes->disk_quota) return quota_too_large(job, wanted, sum);
   return too_small("--disk", wanted.disk, disk, disk_text(sum),
                    "bound what is kept by durability.disk_quota, or log less by a shorter "
                    "durability.max_recovery or durability.log: snapshots");

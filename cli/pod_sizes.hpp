@@ -24,7 +24,8 @@ std::uint32_t pods_at_least(const pods_wish& wanted);
 result<runtime::job_sizes> sizes_on_pods(const spec::JobSpec& job, const pods_wish& wanted);
 
 /// Fills in `wanted.memory` and `wanted.disk` where they are "", and how much data the job may
-/// decode where the job does not say it. `job` is complete; its data is not looked at.
+/// decode and its stores may hold where the job does not say it. `job` is complete; its data is not
+/// looked at.
 /// @returns bad_usage for sizes that are too small, naming option, sum and way out.
 result<void> settle_sizes(const spec::JobSpec& job, pods_wish& wanted);
 

@@ -30,11 +30,13 @@ kubernetes::host_standing standing_of(const std::string& state) {
 
 } // namespace
 
-kubernetes::host_sights sights_of(const std::string& job, const std::vector<agent::host_view>& hosts) {
+kubernetes::host_sights sights_of(const std::string& job, const agent::run_snapshot& now) {
   kubernetes::host_sights all;
-  for (const auto& host : hosts)
+  for (const auto& host : now.hosts)
     if (const auto slot = kubernetes::slot_of(job, host.name))
       all[*slot] = {standing_of(host.state), host.address, !host.loses.empty()};
+  for (const auto& [name, address] : now.turned_away)
+    if (const auto slot = kubernetes::slot_of(job, name)) all[*slot].turned_away = address;
   return all;
 }
 
@@ -67,15 +69,19 @@ result<void> pods_hosts::begin() {
              ps_template = read_pod_template(ps_template_key);
   if (!pod_template) return tl::unexpected(pod_template.error());
   if (!ps_template) return tl::unexpected(ps_template.error());
+  const auto own = base::host_name();
   auto started = kubernetes::pod_service::start(
-      *place,
-      {.job = job_, .own_pod = base::host_name(), .pod_template = *pod_template, .ps_template = *ps_template},
+      *place, {.job = job_,
+              .own_pod = own,
+              .pod_template = *pod_template,
+              .ps_template = *ps_template},
       {.tell = [](const auto& text) { say(stderr, "dlrun: {}\n", text); },
        .warn = [](const auto& text) { warn(text); },
        .has_standby = kubernetes::has_standby(*pod_template),
        .budget = kubernetes::budget_of(*pod_template),
        .rules = {.memory_max = kubernetes::memory_max_of(*pod_template)},
-       .starts = kubernetes::start_rules_of(*pod_template)});
+       .starts = kubernetes::start_rules_of(*pod_template),
+       .silences = {.root = fmt::format("control pod {} ({}) at TCP port {}", own, address_, join_port)}});
   if (!started) return tl::unexpected(started.error());
   const std::scoped_lock lock{mutex_};
   service_ = std::move(*started);
@@ -88,7 +94,11 @@ std::shared_ptr<kubernetes::pod_service> pods_hosts::service() const {
 }
 
 void pods_hosts::see(const agent::run_snapshot& now) {
-  if (const auto to = service(); to && !now.hosts.empty()) to->hosts_are(sights_of(job_, now.hosts));
+  if (const auto to = service(); to && !now.hosts.empty()) to->hosts_are(sights_of(job_, now));
+}
+
+void pods_hosts::see_who_comes(const agent::run_snapshot& now) {
+  if (const auto to = service()) to->hosts_come(sights_of(job_, now));
 }
 
 void pods_hosts::pause() {

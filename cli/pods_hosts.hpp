@@ -17,7 +17,7 @@
 namespace dlrun::cli {
 
 /// What the hosts of Job `job` are, as far as their pods are concerned.
-kubernetes::host_sights sights_of(const std::string& job, const std::vector<agent::host_view>& hosts);
+kubernetes::host_sights sights_of(const std::string& job, const agent::run_snapshot& now);
 
 /// How a run has ended that was stopped for the sake of its pods: with that reason, and as a
 /// failure that another start of the control pod does not mend. What ended otherwise stays as it
@@ -31,13 +31,16 @@ result<nlohmann::json> read_pod_template(const std::string& key);
 /// Of a control pod. Pods are made from begin() on, as long as it lives; what it leaves goes on.
 class pods_hosts {
 public:
-  /// @param job name of the Job of the control pod
-  explicit pods_hosts(std::string job)
-      : job_{std::move(job)} {}
+  /// @param job name of the Job of the control pod  @param address its number
+  pods_hosts(std::string job, std::string address)
+      : job_{std::move(job)}
+      , address_{std::move(address)} {}
 
   /// @returns bad_usage in what is no pod, or one without a token or a template for others.
   result<void> begin();
   void see(const agent::run_snapshot& now);
+  /// Before the job has begun.
+  void see_who_comes(const agent::run_snapshot& now);
   /// Another root may have taken the run over: no pod is made or deleted until the next see().
   void pause();
   /// Set: the job is to end, and why.
@@ -52,7 +55,7 @@ public:
 private:
   std::shared_ptr<kubernetes::pod_service> service() const;
 
-  std::string job_;
+  std::string job_, address_;
   mutable std::mutex mutex_;
   std::shared_ptr<kubernetes::pod_service> service_; ///< null before begin(); guarded by mutex_
 };

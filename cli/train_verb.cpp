@@ -162,12 +162,13 @@ verb_end train(const train_options& options, const display_choice& how) {
 
 /// In a control pod: makes the pods of its hosts, and tells Kubernetes how the job has ended.
 int train_on_pods(const train_options& options) {
-  auto pods = std::make_unique<pods_hosts>(options.kubernetes_job);
+  auto pods = std::make_unique<pods_hosts>(options.kubernetes_job, options.address);
   pods_export model{options.kubernetes_job, options.run_dir, options.model_file};
   auto ended =
       train(options,
             {.json = options.json,
              .hosts_may_join = [&pods] { return pods->begin(); },
+             .hosts_come = [&pods](const auto& now) { pods->see_who_comes(now); },
              .seen = [&pods](const auto& now) { pods->see(now); },
              .in_doubt = [&pods] { pods->pause(); },
              .must_end = [&pods]() -> std::optional<std::string> {

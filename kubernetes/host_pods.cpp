@@ -12,7 +12,8 @@ host_pods::host_pods(pod_requests& requests, const api_client& client, host_pods
     , options_{std::move(options)}
     , plan_{options_.rules}
     , refusals_{options_.refusals}
-    , starts_{options_.starts} {}
+    , starts_{options_.starts}
+    , silences_{options_.silences} {}
 
 void host_pods::on_news(pod_news news) {
   const std::scoped_lock lock{mutex_};
@@ -23,6 +24,11 @@ void host_pods::hosts_are(host_sights hosts) {
   const std::scoped_lock lock{mutex_};
   hosts_ = std::move(hosts);
   is_paused_ = false;
+}
+
+void host_pods::hosts_come(host_sights hosts) {
+  const std::scoped_lock lock{mutex_};
+  coming_ = std::move(hosts);
 }
 
 void host_pods::pause() {
@@ -56,21 +62,24 @@ std::vector<std::string> host_pods::held_up_by() const {
   auto all = refusals_.told();
   if (!refused_.empty()) all.push_back(refused_);
   std::ranges::copy(starts_.told(), std::back_inserter(all));
+  std::ranges::copy(silences_.told(), std::back_inserter(all));
   return all;
 }
 
 void host_pods::pass() {
   if (must_end() || is_paused()) return;
   std::vector<pod_news> news;
-  std::optional<host_sights> hosts;
+  std::optional<host_sights> hosts, coming;
   {
     const std::scoped_lock lock{mutex_};
     news.swap(news_);
     hosts = hosts_;
+    if (!hosts) coming = coming_;
   }
   for (const auto& one : news) plan_.on_news(one);
   const auto now = client_.time().now();
   look_at_starts(now);
+  if (const auto& known = hosts ? hosts : coming) look_at_silences(*known, now);
   look_at_nodes();
   if ((!looked_ || now - *looked_ >= options_.look_period) && !look()) return;
   say_when_whole();
@@ -87,6 +96,14 @@ void host_pods::look_at_starts(time_point now) {
   const auto news = [&] {
     const std::scoped_lock lock{mutex_};
     return starts_.look(plan_.pods(), now);
+  }();
+  for (const auto& one : news) options_.warn(one);
+}
+
+void host_pods::look_at_silences(const host_sights& hosts, time_point now) {
+  const auto news = [&] {
+    const std::scoped_lock lock{mutex_};
+    return silences_.look(plan_.pods(), hosts, now);
   }();
   for (const auto& one : news) options_.warn(one);
 }

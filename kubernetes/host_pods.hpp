@@ -6,6 +6,7 @@
 #include "kubernetes/pod_refusals.hpp"
 #include "kubernetes/pod_requests.hpp"
 #include "kubernetes/pod_starts.hpp"
+#include "kubernetes/silent_pods.hpp"
 
 #include <chrono>
 #include <functional>
@@ -28,6 +29,7 @@ struct host_pods_options {
   pod_rules rules{};
   refusal_rules refusals{};
   start_rules starts{};
+  silence_rules silences{};
 };
 
 /// One pass after another: reads what is wanted, asks the plan, does what it says. What can be done
@@ -43,6 +45,8 @@ public:
   void on_watch_works();
   /// What the job says of its hosts, once it has begun.
   void hosts_are(host_sights hosts);
+  /// Before that: who has come so far.
+  void hosts_come(host_sights hosts);
   /// Nobody knows whether what the job said still holds: nothing is done until it says it again.
   void pause();
   /// Blocks while it asks.
@@ -60,6 +64,7 @@ private:
   void say_who_leads();
   void say_when_whole();
   void look_at_starts(time_point now);
+  void look_at_silences(const host_sights& hosts, time_point now);
   void look_at_nodes();
   void guard(const std::optional<host_sights>& hosts, time_point now);
   void carry_out(const std::vector<pod_action>& actions);
@@ -81,9 +86,11 @@ private:
   mutable std::mutex mutex_;
   std::vector<pod_news> news_; ///< guarded by mutex_, as are the next
   std::optional<host_sights> hosts_{};
+  std::optional<host_sights> coming_{}; ///< before the job has begun
   bool is_paused_ = false;
   pod_refusals refusals_;
   pod_starts starts_;
+  silent_pods silences_;
   std::string refused_{}; ///< nodes, for people
   std::optional<pods_end> end_{};
 };

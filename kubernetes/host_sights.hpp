@@ -18,6 +18,8 @@ struct host_sight {
   host_standing standing = host_standing::away;
   std::string address{};      ///< of the agent that joined last
   bool is_only_place = false; ///< of something that was committed: it would be lost with its disk
+  /// From where its agent wanted to join just now, in vain: it reaches the root. "": nobody did.
+  std::string turned_away{};
 };
 /// By slot. A host that is not named never joined.
 using host_sights = std::map<pod_slot, host_sight>;

@@ -71,6 +71,7 @@ public:
   running_service& operator=(const running_service&) = delete;
 
   void hosts_are(host_sights hosts) override { pods_.hosts_are(std::move(hosts)); }
+  void hosts_come(host_sights hosts) override { pods_.hosts_come(std::move(hosts)); }
   void pause() override { pods_.pause(); }
   std::optional<pods_end> end() const override { return pods_.end(); }
   std::vector<std::string> held_up_by() const override { return pods_.held_up_by(); }

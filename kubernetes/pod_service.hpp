@@ -24,6 +24,7 @@ public:
 
   // any thread, as host_pods
   virtual void hosts_are(host_sights hosts) = 0;
+  virtual void hosts_come(host_sights hosts) = 0;
   virtual void pause() = 0;
   virtual std::optional<pods_end> end() const = 0;
   virtual std::vector<std::string> held_up_by() const = 0;

@@ -14,6 +14,8 @@ using nlohmann::json;
 /// Of a page all is in memory at once: 10 KB a pod, and five times as much once it is parsed.
 constexpr int page_size = 100;
 constexpr int watch_least_s = 240, watch_spread_s = 60;
+/// From one list to the next: control pods that began together do not list together.
+constexpr int list_least_s = 240, list_spread_s = 120;
 /// Of a list, all its pages together.
 constexpr std::chrono::seconds list_max{30};
 constexpr int gone_code = 410;
@@ -65,16 +67,21 @@ pod_watch::pod_watch(api_client& client, pod_watch_options options)
 
 void pod_watch::run() {
   while (options_.goes_on())
-    if (version_.empty())
+    if (is_to_list())
       list();
     else
       follow();
 }
 
+bool pod_watch::is_to_list() const { return version_.empty() || client_.time().now() >= list_at_; }
+
 void pod_watch::list() {
   auto listed = list_pods(client_, options_.selector, client_.time().now() + list_max);
   if (!listed) return pause(listed.error());
   version_ = std::move(listed->version);
+  const auto& time = client_.time();
+  list_at_ =
+      time.now() + std::chrono::seconds{list_least_s + static_cast<int>(list_spread_s * time.chance())};
   options_.works();
   options_.tell(std::move(listed->all));
   is_listed_ = true;
@@ -92,12 +99,13 @@ void pod_watch::follow() {
                                               seconds, encoded(version_))),
                      {.lasts_max = std::chrono::seconds{seconds + 30},
                       .take = [this](std::string_view line) { take(line); },
-                      .goes_on = options_.goes_on});
+                      .goes_on = [this] { return options_.goes_on() && !is_to_list(); }});
   if (has_moved_) {
     pauses_ = {};
     is_listed_ = false;
   }
   if (!options_.goes_on()) return;
+  if (client_.time().now() >= list_at_) return; // which is why it broke off, perhaps
   const bool is_too_old = version_.empty() || (!ended && ended.error().kind == refusal_kind::gone);
   if (is_too_old) {
     version_.clear();

@@ -43,7 +43,10 @@ struct pod_watch_options {
 
 /// Lists the pods and watches them from there on. A watch that the server ends (it is asked for 240
 /// to 300 s) begins again at once where it was; one that is too old (410, as status or as an ERROR
-/// in the stream) begins with a list; after anything else it waits, as retry_pauses.
+/// in the stream) begins with a list; after anything else it waits, as retry_pauses. Every 4 to 6
+/// minutes it lists in any case: a server whose etcd was restored has lower versions from then on,
+/// and tells a watch from before nothing until they have come as far again
+/// (https://github.com/kubernetes/kubernetes/issues/107457).
 class pod_watch {
 public:
   /// `client` outlives it, and is used by nobody else meanwhile.
@@ -54,6 +57,7 @@ public:
 
 private:
   void list();
+  bool is_to_list() const;
   void follow();
   void take(std::string_view line);
   void pause(const api_refusal& why);
@@ -62,6 +66,7 @@ private:
   pod_watch_options options_;
   retry_pauses pauses_;
   std::string version_;    ///< from which it is watched; "": it is to be listed
+  time_point list_at_{};   ///< so it is then
   bool has_moved_ = false; ///< something came since the last request
   bool is_listed_ = false; ///< and nothing has come since
   std::string broken_;     ///< what the stream in hand said of itself

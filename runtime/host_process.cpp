@@ -22,6 +22,7 @@
 #include "runtime/host_folder.hpp"
 #include "runtime/hosts_plan.hpp"
 #include "runtime/job_identity.hpp"
+#include "runtime/join_worries.hpp"
 #include "runtime/journal_choice.hpp"
 #include "runtime/process_limit.hpp"
 #include "runtime/root_beats.hpp"
@@ -333,18 +334,23 @@ bool is_asked_within(const base::unique_fd& signals, std::chrono::milliseconds t
 }
 
 /// Tries until the host is let in, is refused for good, or its time is over; says once, for each
-/// kind of reason, what it waits for.
+/// kind of reason, what it waits for, and warns when that takes long.
 result<agent::enrolled_host> enrol_in_time(const agent::enrolment_wish& wish,
                                            std::optional<std::chrono::seconds> wait,
-                                           const base::unique_fd& signals,
-                                           const std::function<void(const std::string&)>& tell) {
+                                           const base::unique_fd& signals, const join_words& words) {
   using clock = std::chrono::steady_clock;
   const auto until = wait ? clock::now() + *wait : clock::time_point::max();
+  join_worries worries{clock::now()};
   for (std::set<error_code> told;;) {
     auto enrolled = agent::enrol(wish);
     if (enrolled || !may_come_about(enrolled.error().code) || clock::now() >= until) return enrolled;
     if (told.insert(enrolled.error().code).second)
-      tell(fmt::format("waits for the root at {}: {}", wish.root, enrolled.error().message));
+      words.tell(fmt::format("waits for the root at {}: {}", wish.root, enrolled.error().message));
+    if (const auto now = clock::now(); worries.is_due(now))
+      words.warn(fmt::format("this host has tried in vain for {} s to join at {} by TCP, {}; what came of it "
+                             "last: {}",
+                             worries.lasts(now).count(), wish.root, agent::way_to(wish.root),
+                             enrolled.error().message));
     if (is_asked_within(signals, enrol_retry))
       return fail(error_code::interrupted,
                   fmt::format("it was asked to end while it waited for the root at {}", wish.root));
@@ -377,8 +383,7 @@ result<void> run_host_agent(int input) {
   return {};
 }
 
-tl::expected<void, host_failure> join_job(const joining_host& host,
-                                          const std::function<void(const std::string&)>& tell) {
+tl::expected<void, host_failure> join_job(const joining_host& host, const join_words& words) {
   const auto failed = [](error why) { return tl::unexpected(host_failure{std::move(why)}); };
   const bool has_key = !host.key_file.empty();
   const auto wait = host.wait || has_key ? host.wait : std::chrono::seconds{0};
@@ -386,9 +391,9 @@ tl::expected<void, host_failure> join_job(const joining_host& host,
       take_stop_signals(true); // before all else: the first process of a container has no others
   const auto wish = wish_of(host, signals);
   if (!wish) return failed(wish.error());
-  auto enrolled = enrol_in_time(*wish, wait, signals, tell);
+  auto enrolled = enrol_in_time(*wish, wait, signals, words);
   if (!enrolled) return failed(enrolled.error());
-  auto ended = serve_enrolled(*enrolled, signals, tell);
+  auto ended = serve_enrolled(*enrolled, signals, words.tell);
   if (ended && has_key && ended->kind != agent::leave_kind::for_good)
     return failed({error_code::interrupted, (ended->reason.empty() ? "it was asked to end" : ended->reason) +
                                                 "; the host may join again"});

@@ -41,14 +41,21 @@ struct host_failure {
   bool has_other_bits = false; ///< the host; it is bad_usage too
 };
 
-/// Enrols with a token or a key, then does what run_host_agent() does. `tell` gets lines for the
-/// user. @returns errors as run_host_agent(); bad_usage, with the root's words, when the token or
-/// key cannot be used; system, timed_out, protocol or in_use when the root cannot be reached in
-/// time, or does not take the host yet; interrupted when this process was asked to end meanwhile.
-/// A host that would compute other bits than the job is told as such.
-/// With a key it also returns interrupted when the host was asked to leave or the job was stopped:
-/// the host may join again, and its starter must be able to tell that from the end of the job.
-tl::expected<void, host_failure> join_job(const joining_host& host,
-                                          const std::function<void(const std::string&)>& tell);
+/// Lines for the user.
+struct join_words {
+  std::function<void(const std::string&)> tell;
+  /// That it has tried to join for long, from where to where, and what came of it: after 30 s, then
+  /// more and more rarely.
+  std::function<void(const std::string&)> warn;
+};
+
+/// Enrols with a token or a key, then does what run_host_agent() does. @returns errors as
+/// run_host_agent(); bad_usage, with the root's words, when the token or key cannot be used;
+/// system, timed_out, protocol or in_use when the root cannot be reached in time, or does not take
+/// the host yet; interrupted when this process was asked to end meanwhile. A host that would
+/// compute other bits than the job is told as such. With a key it also returns interrupted when the
+/// host was asked to leave or the job was stopped: the host may join again, and its starter must be
+/// able to tell that from the end of the job.
+tl::expected<void, host_failure> join_job(const joining_host& host, const join_words& words);
 
 } // namespace dlrun::runtime

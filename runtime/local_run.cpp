@@ -69,16 +69,28 @@ make_context(const prepared_job& job, const std::filesystem::path& run_dir, cons
                                    .gpus = job.gpus});
 }
 
-/// How the run begins: who has stopped it before it did, and how its files are written.
+/// How the run begins: who has stopped it before it did, how its files are written, and what is
+/// known of it meanwhile.
 struct start {
   std::shared_ptr<before_begin> before;
   file_writing write;
+  std::shared_ptr<const agent::run_board> board;
 };
 
-start make_start(const local_run_options& options, run_observer& observer) {
+start make_start(const local_run_options& options, run_observer& observer,
+                 std::shared_ptr<const agent::run_board> board) {
   const auto before = std::make_shared<before_begin>(options.hosts.has_value());
-  if (options.is_new) return {before, writing_once()};
-  return {before, writing_with_patience(observer, [before] { return before->is_stopped(); })};
+  auto write = options.is_new ? writing_once()
+                              : writing_with_patience(observer, [before] { return before->is_stopped(); });
+  return {before, std::move(write), std::move(board)};
+}
+
+/// @param hosts null of a run on one host
+agent::run_snapshot look_at(const agent::run_board& board,
+                            const std::shared_ptr<agent::routed_launcher>& hosts) {
+  auto now = board.snapshot();
+  if (hosts) now.turned_away = hosts->waiting().turned_away(common::now());
+  return now;
 }
 
 result<std::unique_ptr<agent::control_server>> answer_commands(const std::filesystem::path& run_dir,
@@ -147,6 +159,7 @@ open_run(const launcher_choice& chosen, const protocol::agent_actor& agent, cons
   if (chosen.hosts && !options.gathers) {
     auto there = chosen.hosts->wait_until_there(observer, [&]() -> result<void> {
       common::post(agent, [launcher = chosen.hosts->launcher()] { launcher->tick(); });
+      observer.hosts_come(look_at(*how.board, chosen.hosts->launcher()));
       if (how.before->is_stopped()) return stopped();
       if (auto why = superseded(options.home, chosen.hosts->launcher()))
         return fail(error_code::in_use, *std::move(why));
@@ -278,7 +291,7 @@ protocol::job_ended watch(const launcher_choice& chosen, agent::run_board& board
     if (archives != nullptr) board.set_archive(archives->view());
     publisher.update(board.snapshot(), events, common::now());
     if (ended) return *ended;
-    observer.update(board.snapshot(), common::now());
+    observer.update(look_at(board, hold.hosts), common::now());
     if (const auto why = is_lost ? "" : why_lost(hold, observer); !why.empty()) {
       is_lost = true;
       caf::anon_send(agent, protocol::stop_job{protocol::job_outcome::failed, why, error_code::system, true});
@@ -412,7 +425,7 @@ result<ended_run> run_roles(const prepared_job& prepared, const local_run_option
   caf::actor_system system{config};
   const auto board = std::make_shared<agent::run_board>();
   const auto log = common::make_role_log(**job, agent::agent_peer.role, agent::agent_peer.incarnation);
-  const auto how = make_start(options, observer);
+  const auto how = make_start(options, observer, board);
   auto chosen = threads ? choose_threads(system, *job)
                         : choose_processes(system, *job, options, *secrets, log, how.write);
   if (!chosen) return tl::unexpected(chosen.error());

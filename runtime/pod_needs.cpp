@@ -202,24 +202,46 @@ std::uint64_t log_bytes(const job_sizes& job) {
   return 2 * static_cast<std::uint64_t>(one) + (largest(job.shards) > inline_max ? spare_segment_bytes : 0);
 }
 
+/// Of all stores, each as its equal part of durability.disk_quota has to let the largest be.
+std::uint64_t quota_needed(const job_sizes& job) {
+  const auto snapshots = snapshots_kept * largest(job.shards) * (1 + job.state_planes);
+  const auto store = snapshots + database_bytes + (job.logs_steps ? log_bytes(job) : 0);
+  return job.shards.size() * store;
+}
+
+/// While they are archived: beyond the quota.
+std::uint64_t archived_bytes(const job_sizes& job) {
+  if (!job.archives) return 0;
+  return (job.evaluates ? snapshots_archived : 1) * job.parameters * (1 + job.state_planes);
+}
+
+/// The disk of which quota_on_disk() is enough.
+std::uint64_t disk_for_quota(const job_sizes& job) {
+  const auto needed = quota_needed(job);
+  return std::max((needed * 5 + 3) / 4, needed + folder_bytes + archived_bytes(job));
+}
+
 /// The run folder of the control pod gets the stores of all PS shards when the job is complete.
 std::vector<pod_need> disk_rows(const job_sizes& job) {
   const auto stores = static_cast<std::uint64_t>(job.shards.size());
   const auto snapshot = job.parameters * (1 + job.state_planes);
-  std::vector<pod_need> rows{{fmt::format("{} snapshots of parameters and optimizer state", snapshots_kept),
-                              snapshots_kept * snapshot},
-                             {fmt::format("databases of {} stores", stores), stores * database_bytes},
-                             {"logs of roles, journal, report", folder_bytes}};
-  const pod_need archived{"snapshots that are being archived",
-                          (job.evaluates ? snapshots_archived : 1) * snapshot};
-  if (job.archives) rows.push_back(archived);
-  if (!job.logs_steps) return rows;
-  rows.insert(rows.begin() + 1, {fmt::format("logs of steps of {} stores", stores), stores * log_bytes(job)});
-  if (!job.disk_quota) return rows;
-  std::vector<pod_need> bound{{"durability.disk_quota", *job.disk_quota},
-                              {"logs of roles, report", folder_bytes}};
-  if (job.archives) bound.push_back(archived); // beyond the quota
-  return sum_of(bound) < sum_of(rows) ? bound : rows;
+  std::vector<pod_need> rows;
+  const auto add = [&rows](std::string what, std::uint64_t bytes) {
+    if (bytes > 0) rows.push_back({std::move(what), bytes});
+  };
+  if (job.disk_quota) {
+    add("stores, as durability.disk_quota lets them be", *job.disk_quota);
+  } else {
+    add(fmt::format("{} snapshots of parameters and optimizer state", snapshots_kept),
+        snapshots_kept * snapshot);
+    if (job.logs_steps) add(fmt::format("logs of steps of {} stores", stores), stores * log_bytes(job));
+    add(fmt::format("databases of {} stores", stores), stores * database_bytes);
+  }
+  add("logs of roles, journal, report", folder_bytes);
+  add("snapshots that are being archived", archived_bytes(job));
+  const auto sum = sum_of(rows);
+  if (!job.disk_quota) add("left free: durability.disk_quota is 0.8 of it", disk_for_quota(job) - sum);
+  return rows;
 }
 
 } // namespace
@@ -289,6 +311,11 @@ pod_needs needs_of_ps_pod(const job_sizes& job, std::uint64_t data) {
   const auto shards = static_cast<std::uint32_t>(job.shards.size());
   const pod_share all{.workers = 0, .ps_shards = shards, .keepers = job.copies == 0 ? 0 : shards};
   return {memory_rows{job, all, data}.take(), disk_rows(job)};
+}
+
+std::uint64_t quota_on_disk(const job_sizes& job, std::uint64_t disk) {
+  const auto beside = folder_bytes + archived_bytes(job);
+  return std::min(disk - disk / 5, disk - std::min(disk, beside));
 }
 
 std::uint64_t sum_of(const std::vector<pod_need>& rows) {

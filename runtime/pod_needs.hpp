@@ -74,6 +74,11 @@ pod_needs needs_of_pod(const job_sizes& job, std::uint32_t pods, std::uint64_t d
 /// The same of a pod that takes PS shards and their copies alone: it may have all of them.
 pod_needs needs_of_ps_pod(const job_sizes& job, std::uint64_t data);
 
+/// What durability.disk_quota is on such a disk where the job names none: 0.8 of it, so that PS
+/// shards pause in order before Kubernetes evicts their pod, or less where more is not stores'. Of
+/// a disk as needs_of_pod() has it this is as much as the stores need.
+std::uint64_t quota_on_disk(const job_sizes& job, std::uint64_t disk);
+
 std::uint64_t sum_of(const std::vector<pod_need>& rows);
 
 } // namespace dlrun::runtime

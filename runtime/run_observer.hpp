@@ -30,9 +30,9 @@ struct stop_wish {
 class run_observer {
 public:
   virtual ~run_observer() = default;
-  /// Called once, before all other calls but hosts_may_join(), waits() and asked_to_stop(): all
-  /// checks have passed, the hosts are there, `dlrun status` is answered, and the roles are started
-  /// next.
+  /// Called once, before all other calls but hosts_may_join(), hosts_come(), waits() and
+  /// asked_to_stop(): all checks have passed, the hosts are there, `dlrun status` is answered, and
+  /// the roles are started next.
   /// @returns why the run must not begin after all.
   virtual result<void> begun() { return {}; }
   /// Before that, where the run has other hosts that may join by themselves: from now on they do.
@@ -40,6 +40,8 @@ public:
   virtual result<void> hosts_may_join() { return {}; }
   /// Before begun(): what the run waits for, at each change.
   virtual void waits(const std::string&) {}
+  /// Before begun(): who has come so far; called ten times a second.
+  virtual void hosts_come(const agent::run_snapshot&) {}
   /// Asked by `dlrun status`, on any thread: what holds its hosts up, for people.
   virtual std::vector<std::string> held_up_by() const { return {}; }
   /// How far the run has come; called ten times a second.

@@ -49,8 +49,11 @@ agent_core_config core_config(const agent_arguments& arguments) {
 std::vector<host_view> hosts_of(const agent_arguments& arguments, const std::vector<role_view>& shown) {
   if (!arguments.hosts) return {};
   const auto& roles = arguments.hosts->roles();
-  std::vector<host_view> all{{roles.root(), "there"}};
-  for (const auto& [host, state] : roles.roster().states()) {
+  const auto states = roles.roster().states();
+  std::vector<host_view> all;
+  all.reserve(states.size() + 1);
+  all.push_back({roles.root(), "there"});
+  for (const auto& [host, state] : states) {
     host_view view{
         .name = host, .state = std::string{to_string(state)}, .address = roles.joining().address_of(host)};
     if (arguments.drains && arguments.drains->all().contains(host)) {

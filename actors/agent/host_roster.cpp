@@ -1,6 +1,7 @@
 #include "actors/agent/host_roster.hpp"
 
 #include <algorithm>
+#include <dlrun/check.hpp>
 #include <fmt/format.h>
 #include <utility>
 
@@ -17,6 +18,16 @@ std::string_view to_string(host_state state) {
   case host_state::leaving: return "leaving";
   }
   return "?";
+}
+
+bool host_states::contains(const std::string& host) const {
+  const auto found = std::ranges::lower_bound(all_, host, {}, &std::pair<std::string, host_state>::first);
+  return found != all_.end() && found->first == host;
+}
+
+host_state host_states::at(const std::string& host) const {
+  DLRUN_CHECK(contains(host), "host {} has no state", host);
+  return std::ranges::lower_bound(all_, host, {}, &std::pair<std::string, host_state>::first)->second;
 }
 
 host_roster::host_roster(host_rules rules, const std::vector<std::string>& hosts)
@@ -279,16 +290,19 @@ std::vector<std::string> host_roster::on_their_way() const {
 
 host_state host_roster::state_of(const std::string& host) const {
   const auto found = hosts_.find(host);
-  if (found == hosts_.end()) return host_state::away;
-  const auto& one = found->second;
+  return found == hosts_.end() ? host_state::away : state_of(found->second);
+}
+
+host_state host_roster::state_of(const entry& one) {
   if (one.boot) return one.leaves ? host_state::leaving : host_state::there;
   if (!one.command_runs) return host_state::away;
   return one.is_enrolled ? host_state::joining : host_state::starting;
 }
 
-std::map<std::string, host_state> host_roster::states() const {
-  std::map<std::string, host_state> all;
-  for (const auto& [host, one] : hosts_) all[host] = state_of(host);
+host_states host_roster::states() const {
+  host_states all;
+  all.reserve(hosts_.size());
+  for (const auto& [host, one] : hosts_) all.add(host, state_of(one));
   return all;
 }
 

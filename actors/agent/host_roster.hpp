@@ -14,6 +14,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -27,6 +28,24 @@ enum class host_state : std::uint8_t {
   leaving
 };
 std::string_view to_string(host_state state);
+
+/// Of all hosts, in the order of their names. In one piece of memory: roots ask for it again and
+/// again, and may have a thousand.
+class host_states {
+public:
+  void reserve(std::size_t count) { all_.reserve(count); }
+  /// Behind those that are there.
+  void add(const std::string& host, host_state state) { all_.emplace_back(host, state); }
+  auto begin() const { return all_.begin(); }
+  auto end() const { return all_.end(); }
+  std::size_t size() const { return all_.size(); }
+  bool contains(const std::string& host) const;
+  /// Of one that it contains.
+  host_state at(const std::string& host) const;
+
+private:
+  std::vector<std::pair<std::string, host_state>> all_;
+};
 
 /// Run the command that starts the agent of this host; answer with on_command_ended().
 struct run_command {
@@ -112,7 +131,7 @@ public:
   /// had joined an earlier root just now. A host whose agent could not be started is not among
   /// them, though it is tried again and again.
   std::vector<std::string> on_their_way() const;
-  std::map<std::string, host_state> states() const;
+  host_states states() const;
   /// Of those that are to be started from here, or had joined an earlier root just now.
   std::vector<std::string> missing() const;
   /// How many are there, and how many of those that enrolled are on their way.
@@ -148,6 +167,7 @@ private:
                   roster_events& out);
   void retry_later(const std::string& host, entry& one, protocol::time_point now, roster_events& out);
   void check(const std::string& host, entry& one, protocol::time_point now, roster_events& out);
+  static host_state state_of(const entry& one);
 
   host_rules rules_;
   std::map<std::string, entry> hosts_;

@@ -2,10 +2,12 @@
 #pragma once
 
 #include "actors/agent/hosted_roles.hpp"
+#include "actors/protocol/time.hpp"
 
 #include <chrono>
 #include <condition_variable>
 #include <dlrun/error.hpp>
+#include <map>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -17,6 +19,8 @@ namespace dlrun::agent {
 class hosts_wait {
 public:
   void show(const hosted_roles& now);
+  /// From now on nobody waits for hosts, and it is not looked who is awaited.
+  void note_begun();
   /// A host cannot be started.
   void fail_with(const std::string& why);
 
@@ -26,6 +30,10 @@ public:
   /// Why the job does not begin, though all hosts that are started from here are there: it waits
   /// for others that join; "" otherwise.
   std::string awaited() const;
+  /// A host wanted to join, and was not let in. It tries again twice a second, as long as it may.
+  void note_turned_away(const std::string& host, const std::string& address, protocol::time_point now);
+  /// The addresses from which hosts, by name, wanted that just now.
+  std::map<std::string, std::string> turned_away(protocol::time_point now) const;
   /// The agent of that host follows a later root of the run.
   void note_moved_on(const std::string& host);
   /// Why another root is the run's; nothing while this one is, as far as hosts tell.
@@ -38,8 +46,14 @@ private:
   std::condition_variable changed_;
   std::vector<std::string> missing_; ///< of those that are started from here
   std::string awaited_;
+  bool has_begun_ = false;
   std::size_t staying_ = 0;
   std::string failure_;
+  struct refusal {
+    std::string address;
+    protocol::time_point at;
+  };
+  std::map<std::string, refusal> turned_away_; ///< by host
   std::optional<std::string> superseded_;
 };
 

@@ -38,6 +38,7 @@ void routed_launcher::start(const launch_order& order, const launch_events& even
 }
 
 std::vector<protocol::running_start> routed_launcher::take_over(const launch_events& events) {
+  waiting_.note_begun();
   hosted_actions actions;
   auto all = hosts_.take_over(options_.now(), actions);
   for (const auto& one : all) launches_.adopt(one, events, hosts_.places().host_of(one.role));
@@ -77,6 +78,7 @@ protocol::join_reply routed_launcher::on_joined(const protocol::host_joined& joi
 result<admission> routed_launcher::admit(const arriving_host& who) {
   hosted_actions actions;
   auto admitted = hosts_.admit(who, options_.now(), actions);
+  if (!admitted) waiting_.note_turned_away(who.name, who.address, options_.now());
   carry_out(actions);
   return admitted;
 }

@@ -9,6 +9,7 @@
 #include "engine/metrics.hpp"
 
 #include <condition_variable>
+#include <map>
 #include <mutex>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
@@ -66,6 +67,8 @@ struct run_snapshot {
   std::vector<host_view> hosts{}; ///< of a job that may have several
   std::vector<avoided_gpu> avoided_gpus{};
   std::vector<std::string> held_up_by{}; ///< what holds hosts up, for people
+  /// Addresses from which hosts, by name, wanted to join just now and were not let in.
+  std::map<std::string, std::string> turned_away{};
   std::optional<archive_view> archive{}; ///< of a run that has an archive
   std::uint64_t started_us = 0;          ///< when the root began, by its host's CLOCK_MONOTONIC
 };

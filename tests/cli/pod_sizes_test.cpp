@@ -100,6 +100,32 @@ TEST_F(pods_of_a_job, are_refused_when_they_have_too_little_disk) {
   EXPECT_EQ(problem({"durability.log=snapshots"}), "");
 }
 
+TEST_F(pods_of_a_job, have_a_quota_of_their_disk_where_the_job_names_none) {
+  wanted.disk = "10Gi";
+  EXPECT_EQ(problem({"durability.disk_quota=0"}), "");
+  EXPECT_EQ(wanted.disk_quota, 8 * gib);
+  EXPECT_EQ(problem({"durability.disk_quota=3GiB"}), "");
+  EXPECT_EQ(wanted.disk_quota, 0U) << "it is in the job file";
+  wanted.disk.clear();
+  EXPECT_EQ(problem(), "");
+  const auto disk = size_bytes(wanted.disk).value();
+  EXPECT_LE(wanted.disk_quota, disk - disk / 5);
+  EXPECT_GT(wanted.disk_quota, 0U);
+}
+
+TEST_F(pods_of_a_job, have_room_for_the_quota_of_the_job_or_are_refused) {
+  EXPECT_EQ(problem({"durability.disk_quota=3GiB"}), "");
+  EXPECT_EQ(wanted.disk, "3328Mi") << "the quota, and 64 MiB of the run folder";
+  for (const auto* log : {"durability.log=every_step", "durability.log=snapshots"}) {
+    wanted.disk = "3Gi";
+    EXPECT_THAT(problem({log, "durability.disk_quota=3GiB"}),
+                AllOf(HasSubstr("--disk 3Gi: durability.disk_quota: 3GiB has no room"),
+                      HasSubstr("takes 3136 MiB"), HasSubstr("name --disk 3328Mi or more")));
+    wanted.disk = "3136Mi";
+    EXPECT_EQ(problem({log, "durability.disk_quota=3GiB"}), "");
+  }
+}
+
 TEST_F(pods_of_a_job, need_less_each_when_there_are_more) {
   EXPECT_EQ(problem({"cluster.workers=16"}), "");
   const auto two = size_bytes(wanted.memory).value();

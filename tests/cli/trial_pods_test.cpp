@@ -31,6 +31,14 @@ TEST_F(trial_pods, are_one_of_each_kind) {
   EXPECT_FALSE(pod(1)["spec"].contains("priorityClassName"));
 }
 
+TEST_F(trial_pods, are_of_those_for_ps_shards_too) {
+  wanted.ps_hosts = 2;
+  wanted.ps_memory = "3Gi";
+  ASSERT_THAT(trial_pods_of(wanted), SizeIs(3));
+  EXPECT_EQ(pod(2)["metadata"]["labels"]["dlrun/group"], "ps");
+  EXPECT_EQ(pod(2)["spec"]["containers"][0]["resources"]["limits"]["memory"], "3Gi");
+}
+
 TEST_F(trial_pods, are_in_nobodys_way) {
   for (const std::size_t at : {0, 1}) {
     EXPECT_FALSE(pod(at)["metadata"].contains("name"));

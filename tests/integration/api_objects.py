@@ -112,6 +112,12 @@ class api_history:
             self.pages.clear()
             self.changed.notify_all()
 
+    def restore(self, version):
+        """It is as it was then. Streams that have come further hear nothing until this has too (kubernetes/kubernetes#107457)."""
+        with self.changed:
+            self.version, self.changes = version, [one for one in self.changes if one.version <= version]
+            self.pages.clear()
+
     def cut(self):
         """All streams end."""
         with self.changed:
@@ -151,7 +157,7 @@ class api_history:
                 if not new and not is_due:
                     self.changed.wait(STREAM_LOOK_S)
                     continue
-                since = self.version
+                since = max(since, self.version)
             yield from chosen_events(new, *wanted)
             if is_due:
                 bookmark_at = time.monotonic() + BOOKMARK_EVERY_S

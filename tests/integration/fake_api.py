@@ -2,12 +2,13 @@
 
 What it keeps is in api_objects. Of the objects of its first namespace a test is the owner, (kind, name) -> object, and may add to them
 behind this. What it is told of a Job it hands on, to whoever plays the Job's controller, and what of Pods, to whoever plays the kubelets.
-Tokens expire, histories are compacted, streams are cut or silent when a test says so, and requests are refused on order. What is not here:
+Tokens expire, histories are compacted, an etcd is restored, streams are cut or silent when a test says so, and requests are refused on order. What is not here:
 schemas, defaults, admission but quotas and limits, and what dlrun does not ask for.
 tests/kubernetes/fake_api_server runs it alone; tests/kubernetes/api_conformance holds it to what real servers do.
 """
 
 import contextlib
+import copy
 import http.server
 import json
 import re
@@ -103,6 +104,20 @@ class fake_api:
 
     def compact(self):
         self.history.compact()
+
+    def save(self):
+        """A backup of its etcd."""
+        with self.lock:
+            self.saved = self.history.version, {name: copy.deepcopy(space.objects) for name, space in self.spaces.items()}
+
+    def restore(self):
+        """Of namespaces that were there and are."""
+        with self.lock:
+            version, saved = copy.deepcopy(self.saved)
+            for name in saved.keys() & self.spaces.keys():
+                self.spaces[name].objects.clear()
+                self.spaces[name].objects.update(saved[name])
+            self.history.restore(version)
 
     # ---- one request
 

@@ -366,6 +366,28 @@ class is_run_through_kubectl(on_pods):
         wait_until(lambda: not self.cluster.objects, "nothing is left")
 
 
+class says(on_pods):
+    def test_which_pod_runs_and_does_not_reach_the_root_and_so_does_that_pod(self):
+        spec = self.small_job()
+        where = self.cluster.free_hosts[HOSTS]  # of the last pod
+        self.hosts.set_link(where, "down")
+        self.start(spec)
+        [held_up] = wait_until(lambda: self.status().get("held_up_by"), "it is held up")
+        [silent] = [one for one in self.hosts_pods if one.host == where]
+        addresses = [self.hosts.address(one.host) for one in (silent, self.control)]
+        for word in (f"pod {silent.name} ({addresses[0]}) has run for 30 s", f"control pod {self.control.name} ({addresses[1]}) at TCP port 7700",
+                     "a NetworkPolicy", f"kubectl logs {silent.name}"):
+            self.assertIn(word, held_up)
+        self.assertEqual(self.status()["status"], "waiting", "the job has not begun")
+        self.assertEqual(self.control.said().count(held_up), 1)
+        wait_until(lambda: f"to join at {NAME}:7700 by TCP, from {addresses[0]} to {addresses[1]}:7700; what came of it last: " in silent.said(),
+                   "the pod says so too")
+        self.hosts.set_link(where, "up")
+        self.wait_until_trains()
+        self.assertNotIn("held_up_by", self.status())
+        self.expect_complete(spec)
+
+
 class refuses(on_pods):
     def test_a_node_that_would_compute_other_bits_and_has_a_pod_made_elsewhere(self):
         spec = self.unhurried_spec()

@@ -463,6 +463,16 @@ class says_what_the_pods_do(writes_manifests):
         told = self.pod_specs("--name", "x")["x"]["containers"][0]["args"]
         self.assertIn("data.memory_limit=1073741824", told)
 
+    def test_stores_may_hold_four_fifths_of_the_disk_or_what_the_job_says(self):
+        def quotas(*options):
+            args = self.objects("--name", "x", "--disk", "10Gi", *options)["Job", "x"]["spec"]["template"]["spec"]["containers"][0]["args"]
+            return [word.partition("=")[2] for word in args if word.startswith("durability.disk_quota=")]
+
+        derived = str(8 << 30)
+        self.assertEqual(quotas(), [derived])
+        self.assertEqual(quotas("--set", "durability.disk_quota=0"), [derived, "0"], "the last one counts")
+        self.assertEqual(quotas("--set", "durability.disk_quota=3GiB"), ["3GiB"])
+
     def test_data_may_take_what_is_left_or_what_the_job_says(self):
         def limits(*options, **how):
             args = self.objects("--name", "x", *options, **how)["Job", "x"]["spec"]["template"]["spec"]["containers"][0]["args"]
@@ -718,6 +728,8 @@ class refuses(writes_manifests):
         for option, value in (("--memory", "100Mi"), ("--disk", "100Mi")):
             self.expect_refused(option, value, words=(f"{option} {value}: a pod of this job needs", f"name {option} ", "dlrun validate FILE --kubernetes"))
         self.expect_refused("--memory", "4Gi", "--set", "data.memory_limit=4GiB", words=("decoded data", "data.memory_limit"))
+        self.expect_refused("--disk", "3Gi", "--set", "durability.disk_quota=3GiB",
+                            words=("--disk 3Gi", "durability.disk_quota: 3GiB has no room", "name --disk 3328Mi or more", "0.8 of --disk"))
 
     def test_one_claim_for_data_and_run(self):
         for option in ("--run-claim", "--model-claim", "--archive-claim"):

@@ -2,7 +2,9 @@
 
 import collections
 import json
+import subprocess
 
+import small_data
 from bench_case import main
 from dlrun_job import wait_until
 from manifests_case import BAD_USAGE, COMPLETED, host_template, hosts_file, specs_of, writes_manifests
@@ -55,6 +57,14 @@ class has_pods_for_ps_shards(writes_manifests):
         code, _, complaint = self.call(*self.WISH)
         self.assertEqual(code, 0)
         self.assertRegex(complaint, r"--memory \d+Mi --ps-memory \d+Mi --disk ")
+
+    def test_that_validate_computes_too(self):
+        job = small_data.write_spec(self.bench.folder / "here.yaml", self.spec() | {"data": {"train": self.data}})
+        done = subprocess.run([self.program, "validate", str(job), "--kubernetes", "--hosts", "4", "--hosts-min", "3", "--ps-hosts", "2"],
+                              capture_output=True, text=True)
+        self.assertEqual((done.returncode, done.stderr), (COMPLETED, ""))
+        self.assertIn("memory of a pod for PS shards, MiB", done.stdout)
+        self.assertRegex(done.stdout, r"--hosts 4 --hosts-min 3 --ps-hosts 2 --ps-memory \d+Mi --memory \d+Mi --disk ")
 
     def test_or_is_refused(self):
         for options, words in ((("--control-cpus", "2"), ("--control-cpus '2'", "--ps-hosts", "leave it out")),

@@ -500,6 +500,28 @@ def watch_that_is_under_way_hears_of_a_compaction(at):
 
 
 @case(FAULTS)
+def watch_hears_nothing_of_a_restored_server(at):
+    """what was restored to an earlier state has lower versions: a watch from before hears nothing of what comes then, and a list tells it"""
+    kept, lost, new = at.name(), at.name(), at.name()
+    at.make_pod(kept)
+    at.fault("save")
+    at.make_pod(lost)
+    for number in range(50):  # it takes as many changes until versions have come as far again
+        at.server.patch("Pod", lost, {"metadata": {"annotations": {"a": str(number)}}}).expect(200)
+    version = at.version()
+    with at.server.watching("Pod", version, 60) as seen:
+        wait_for(lambda: seen.code == 200, "it has begun")
+        at.fault("restore")
+        at.server.delete("Pod", kept, gracePeriodSeconds=0).expect(200)
+        at.make_pod(new)
+        seen.thread.join(timeout=1)
+        expect(seen.thread.is_alive() and not seen.events, f"it tells {seen.events}")
+    listed = [one["metadata"]["name"] for one in at.pods()]
+    expect(new in listed and not {kept, lost} & set(listed), f"the list tells {listed}")
+    expect(int(at.version()) < int(version), "versions are not lower")
+
+
+@case(FAULTS)
 def streams_are_cut_and_silent(at):
     """a stream that is silent stays open and tells nothing; one that is cut ends, and what came meanwhile is told to the next"""
     version, name = at.version(), at.name()

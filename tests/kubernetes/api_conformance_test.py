@@ -193,6 +193,7 @@ def faults_of(server):
         "busy_server_says_when": changed(lone_server.fake_api, "refuse", lambda method, self, pattern, refused, times: method(self, pattern, refused, 1)),
         "compaction_ends_lists_and_watches": nothing(api_history, "compact"),
         "watch_that_is_under_way_hears_of_a_compaction": nothing(api_history, "compact"),
+        "watch_hears_nothing_of_a_restored_server": nothing(lone_server.fake_api, "restore"),
         "streams_are_cut_and_silent": nothing(api_history, "silence"),
         "token_is_refused_once": changed(lone_server.fake_api, "refuse", lambda method, self, pattern, refused, times: method(self, pattern, refused, 2)),
     }

@@ -1,6 +1,7 @@
 #include "kubernetes/host_pods.hpp"
 
 #include "tests/kubernetes/played_cluster.hpp"
+#include "tests/kubernetes/pod_plan_fixture.hpp"
 
 #include <algorithm>
 #include <gmock/gmock.h>
@@ -259,6 +260,29 @@ TEST_F(host_pods_test, says_what_pods_wait_for_and_ends_a_job_that_waits_for_wha
   EXPECT_EQ(pods.held_up_by(), warned);
   ASSERT_TRUE(pods.end());
   EXPECT_EQ(pods.end()->exit_code, 2);
+}
+
+/// Before the job has begun as well: that may be what it waits for.
+TEST_F(host_pods_test, says_which_pods_run_and_do_not_reach_the_root) {
+  has_begun = false;
+  cluster.wanted = 1;
+  pods.on_news(pod_listing{{test::pod(0, 1)}, cluster.now});
+  const auto pass_for = [this](std::chrono::milliseconds time) {
+    for (const auto end = cluster.now + time; cluster.now < end; cluster.pass(100ms)) pods.pass();
+  };
+  pass_for(1min);
+  EXPECT_THAT(warned, IsEmpty()) << "nobody says yet who has come";
+  pods.hosts_come({{0, {host_standing::joining, "10.0.0.1"}}});
+  pass_for(1min);
+  EXPECT_THAT(warned, IsEmpty());
+  pods.hosts_come({});
+  pass_for(31s);
+  EXPECT_THAT(warned, ElementsAre(HasSubstr("pod job-hosts-0-1 (10.0.0.1) has run for 30 s")));
+  EXPECT_EQ(pods.held_up_by(), warned);
+  EXPECT_FALSE(pods.end());
+  pods.hosts_are({{0, {host_standing::there, "10.0.0.1"}}});
+  pass_for(1s);
+  EXPECT_THAT(pods.held_up_by(), IsEmpty());
 }
 
 TEST_F(host_pods_test, ends_a_job_whose_namespace_is_deleted_and_makes_no_pod_any_more) {

@@ -51,7 +51,7 @@ class server_of_faults(fake_api):
             self.refuse(how["request"], refused, how.get("times", 1))
             return
         orders = {"compact": self.history.compact, "cut": self.history.cut, "silence": lambda: self.history.silence(True),
-                  "speech": lambda: self.history.silence(False)}
+                  "speech": lambda: self.history.silence(False), "save": self.save, "restore": self.restore}
         if how["fault"] not in orders:
             raise refusal(400, f"no such fault: {how['fault']}", "BadRequest")
         orders[how["fault"]]()

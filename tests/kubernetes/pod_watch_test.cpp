@@ -160,6 +160,42 @@ TEST_F(pod_watch_test, lists_again_when_it_is_told_that_it_is_too_old_either_way
   EXPECT_THAT(complaints, IsEmpty());
 }
 
+/// An etcd was restored: one pod is gone, another one came, and the watch from before hears of
+/// none.
+TEST_F(pod_watch_test, lists_again_every_few_minutes_for_what_a_server_that_was_restored_does_not_tell) {
+  const auto restored =
+      json{{"metadata", {{"resourceVersion", "7"}}}, {"items", json::array({pod(0), pod(2)})}};
+  for (const auto& [chance, period] : {std::pair{0.0, 240s}, {0.5, 300s}, {0.999, 359s}}) {
+    told.clear();
+    watches.clear();
+    is_over = false;
+    api.chance = chance;
+    const auto began = api.now;
+    std::vector<std::chrono::milliseconds> listed_at;
+    api.answer = [&](const auto&) {
+      listed_at.push_back(std::chrono::duration_cast<std::chrono::milliseconds>(api.now - began));
+      is_over = listed_at.size() == 3;
+      return base::http_answer{200, (listed_at.size() == 1 ? listed : restored).dump()};
+    };
+    api.streams = [&](const auto& asked, const auto& how) -> result<base::http_answer> {
+      watches.push_back(line_of(asked));
+      for (auto left = 270s; left > 0s; left -= 1s) {
+        api.now += 1s;
+        if (!how.goes_on()) return fail(error_code::system, "nobody wants it any more");
+        if (left == 60s) how.take(200, bookmark("90"));
+      }
+      return base::http_answer{200, ""};
+    };
+    run();
+    EXPECT_THAT(listed_at, ElementsAre(0s, period, 2 * period));
+    EXPECT_THAT(told, ElementsAre("all u0 u1", "all u0 u2", "all u0 u2"));
+    EXPECT_THAT(watches.front(), HasSubstr("resourceVersion=10"));
+    EXPECT_THAT(watches, Contains(HasSubstr("resourceVersion=7")));
+  }
+  EXPECT_THAT(complaints, IsEmpty());
+  EXPECT_THAT(api.waits, IsEmpty());
+}
+
 TEST_F(pod_watch_test, pauses_where_what_it_has_just_listed_is_too_old) {
   streams.assign(4, {.parts = "{}", .end = base::http_answer{410, ""}});
   run();
@@ -168,7 +204,7 @@ TEST_F(pod_watch_test, pauses_where_what_it_has_just_listed_is_too_old) {
 }
 
 TEST_F(pod_watch_test, pauses_after_an_error_and_goes_on_where_it_was) {
-  const sent broken{.parts = "", .end = fail(error_code::system, "Connection refused")};
+  const sent broken{.parts = "", .end = fail(error_code::system, "Connection refused"), .lasts = 1s};
   streams = {broken, broken, broken, {bookmark("20")}, broken};
   run();
   EXPECT_THAT(lists, SizeIs(1));

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <numeric>
 #include <random>
 
 namespace dlrun::runtime {
@@ -269,12 +270,41 @@ TEST(disk_of_a_pod, has_what_is_kept_while_it_is_archived_beyond_a_quota) {
   EXPECT_EQ(sum_of(needs_of_pod(job, 1, 0).disk), sum_of(needs_of_pod(bound, 1, 0).disk) + 32 * mib);
 }
 
-TEST(disk_of_a_pod, is_no_more_than_a_quota) {
+TEST(disk_of_a_pod, holds_what_the_quota_of_a_job_lets_stores_have_and_a_run_folder_beside) {
   auto job = large_job();
-  job.disk_quota = 100 * mib;
-  EXPECT_LT(sum_of(needs_of_pod(job, 1, 0).disk), 200 * mib);
-  job.disk_quota = std::uint64_t{1} << 50;
-  EXPECT_EQ(sum_of(needs_of_pod(job, 1, 0).disk), sum_of(needs_of_pod(large_job(), 1, 0).disk));
+  for (const auto quota : {100 * mib, std::uint64_t{1} << 50}) {
+    job.disk_quota = quota;
+    EXPECT_EQ(sum_of(needs_of_pod(job, 1, 0).disk), quota + 64 * mib);
+    job.logs_steps = !job.logs_steps;
+    EXPECT_EQ(sum_of(needs_of_pod(job, 1, 0).disk), quota + 64 * mib);
+  }
+}
+
+/// Jobs of all shapes, from stores of a few KiB to large ones.
+TEST(disk_of_a_pod, has_a_quota_of_four_fifths_in_which_each_store_has_room_and_the_rest_beside_it) {
+  for (const auto& shards : {std::vector<std::uint64_t>{4096}, {8 * mib, mib}, {8 * mib, 2 * mib, 2 * mib}})
+    for (const bool is_logged : {false, true})
+      for (const bool is_archived : {false, true}) {
+        auto job = large_job();
+        job.shards = shards;
+        job.parameters = std::accumulate(shards.begin(), shards.end(), std::uint64_t{0});
+        job.logs_steps = is_logged;
+        job.archives = is_archived;
+        job.evaluates = true;
+        const auto disk = needs_of_pod(job, 2, 0).disk;
+        const auto sum = sum_of(disk), quota = quota_on_disk(job, sum);
+        const auto state = 1 + std::uint64_t{job.state_planes};
+        const auto log = row(disk, "logs of steps") / shards.size();
+        EXPECT_GE(quota / shards.size(), 3 * shards.front() * state + log + 32 * mib);
+        EXPECT_LE(quota, sum - sum / 5);
+        EXPECT_LE(quota + 64 * mib + row(disk, "being archived"), sum);
+      }
+}
+
+TEST(disk_of_a_pod, that_has_more_room_has_a_larger_quota) {
+  EXPECT_EQ(quota_on_disk(large_job(), 10'000 * mib), 8'000 * mib);
+  EXPECT_EQ(quota_on_disk(large_job(), 100 * mib), 36 * mib) << "the run folder has the rest";
+  EXPECT_EQ(quota_on_disk(large_job(), 1), 0U);
 }
 
 TEST(sizes_of_a_job, follow_from_its_specification) {

@@ -1,6 +1,7 @@
 #include "actors/agent/enrolment/enrolment_client.hpp"
 
 #include "actors/agent/process/bootstrap.hpp"
+#include "base/ipv4_address.hpp"
 #include "base/os_error.hpp"
 
 #include <algorithm>
@@ -8,6 +9,7 @@
 #include <array>
 #include <charconv>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <poll.h>
@@ -308,6 +310,19 @@ result<enrolled_host> enrol(const enrolment_wish& wish) {
   const auto roots = find_root(wish.root);
   if (!roots) return tl::unexpected(roots.error());
   return enrol_at(*roots, wish);
+}
+
+std::string way_to(const std::string& root) {
+  const auto found = find_root(root);
+  if (!found) return found.error().message;
+  std::vector<std::string> ways;
+  for (const auto& one : *found) {
+    const base::unique_fd socket{::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0)}; // connect() sends nothing
+    const bool leads = ::connect(socket.get(), reinterpret_cast<const sockaddr*>(&one), sizeof one) == 0;
+    ways.push_back(leads ? fmt::format("from {} to {}", own_number(socket.get()), base::to_string(one))
+                         : fmt::format("to {}, to which this host has no route", base::to_string(one)));
+  }
+  return fmt::format("{}", fmt::join(ways, ", and "));
 }
 
 } // namespace dlrun::agent

@@ -58,4 +58,8 @@ result<enrolled_host> enrol(const enrolment_wish& wish);
 /// The same where the addresses of the root's name are known: the first that is the root's counts.
 result<enrolled_host> enrol_at(std::span<const sockaddr_in> roots, const enrolment_wish& wish);
 
+/// For people: how this host goes there, "from 10.0.0.2 to 10.0.0.1:7700", of all addresses of the
+/// root's name; or why nobody knows one. Sends nothing but to the name service.
+std::string way_to(const std::string& root);
+
 } // namespace dlrun::agent

@@ -389,5 +389,16 @@ TEST_F(host_roster_test, lets_a_host_go_that_is_to_leave_and_that_is_no_loss) {
   EXPECT_THAT(join(7), HasSubstr("given up"));
 }
 
+TEST(host_states, are_found_by_name) {
+  host_states states;
+  for (const auto* host : {"beta", "delta", "gamma"}) states.add(host, host_state::away);
+  states.add("zeta", host_state::there);
+  EXPECT_TRUE(states.contains("beta"));
+  EXPECT_TRUE(states.contains("gamma"));
+  EXPECT_EQ(states.at("zeta"), host_state::there);
+  for (const auto* other : {"", "alpha", "epsilon", "zeta1"}) EXPECT_FALSE(states.contains(other));
+  EXPECT_FALSE(host_states{}.contains("beta"));
+}
+
 } // namespace
 } // namespace dlrun::agent

@@ -265,5 +265,11 @@ TEST_F(enrolment_key_test, a_name_that_nobody_knows_yet_is_no_bad_usage) {
   EXPECT_THAT(how.error().message, HasSubstr("no.such.host.invalid"));
 }
 
+TEST(enrolment_way, is_from_the_number_of_this_host_to_that_of_the_root) {
+  EXPECT_EQ(way_to("127.0.0.1:7700"), "from 127.0.0.1 to 127.0.0.1:7700");
+  EXPECT_EQ(way_to("localhost:7700"), way_to("127.0.0.1:7700"));
+  EXPECT_THAT(way_to("no.such.host.invalid:7700"), HasSubstr("nobody knows an IPv4 address of"));
+}
+
 } // namespace
 } // namespace dlrun::agent
