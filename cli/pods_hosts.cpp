@@ -71,10 +71,7 @@ result<void> pods_hosts::begin() {
   if (!ps_template) return tl::unexpected(ps_template.error());
   const auto own = base::host_name();
   auto started = kubernetes::pod_service::start(
-      *place, {.job = job_,
-              .own_pod = own,
-              .pod_template = *pod_template,
-              .ps_template = *ps_template},
+      *place, {.job = job_, .own_pod = own, .pod_template = *pod_template, .ps_template = *ps_template},
       {.tell = [](const auto& text) { say(stderr, "dlrun: {}\n", text); },
        .warn = [](const auto& text) { warn(text); },
        .has_standby = kubernetes::has_standby(*pod_template),
