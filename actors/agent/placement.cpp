@@ -53,6 +53,15 @@ placement::placement(std::string root, std::uint32_t threads_per_worker, bool co
     , workers_need_gpus_{workers_need_gpus}
     , bug_{bug} {}
 
+void placement::set_stores(const std::string& name, const std::vector<protocol::held_store>& stores) {
+  stores_.set(name, stores);
+  std::erase_if(places_, [&](const auto& entry) {
+    const auto& [role, where] = entry;
+    return role.kind == role_kind::ps_shard && where.host == name &&
+           stores_.find(name, {role.index}) == nullptr && find_store({role.index}, false) != nullptr;
+  });
+}
+
 bool placement::takes_workers(const host_room& room) const {
   const bool is_for_others =
       room.takes == protocol::host_takes::ps_shards && !is_planted(bug_, protocol::planted_bug::crowd_in);

@@ -69,7 +69,7 @@ public:
   bool is_alive(const pod_truth& pod) const;
 
   std::map<std::string, pod_truth> pods{}; ///< by uid
-  std::map<std::uint32_t, host_truth> hosts{};
+  std::map<pod_slot, host_truth> hosts{};
   std::uint32_t wanted = 0;
   std::uint32_t wanted_ps = 0;
   std::uint32_t created = 0;

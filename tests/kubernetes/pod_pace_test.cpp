@@ -155,7 +155,7 @@ TEST_F(pod_plan_test, makes_no_more_than_a_hundred_at_once_and_fifty_a_second) {
     const auto all = next();
     for (const auto& one : actions) {
       const auto& what = std::get<create_pod>(one);
-      make(pod(what.slot, what.incarnation));
+      make(pod(what.slot.index, what.incarnation));
     }
     return all.size();
   };

@@ -112,10 +112,10 @@ TEST_F(pod_plan_test, keeps_the_pods_of_both_groups_those_for_ps_shards_first) {
       one.uid += "-ps";
     }));
   EXPECT_THAT(next(), IsEmpty());
-  EXPECT_TRUE(plan.is_whole({owner, count, ps_count}));
+  EXPECT_TRUE(plan.is_whole({test::owner, count, ps_count}));
   ps_count = 0;
   EXPECT_THAT(next(), ElementsAre("-u0-1-ps", "-u1-1-ps"));
-  EXPECT_FALSE(plan.is_whole({owner, count, ps_count}));
+  EXPECT_FALSE(plan.is_whole({test::owner, count, ps_count}));
 }
 
 TEST_F(pod_plan_test, of_two_pods_of_a_slot_the_newer_one_stays) {
