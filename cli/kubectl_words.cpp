@@ -362,4 +362,9 @@ bool tells_exit_code(std::string_view line) {
          std::ranges::all_of(number, [](char c) { return c >= '0' && c <= '9'; });
 }
 
+bool is_unanswered(std::string_view complaint) {
+  return complaint.find("Unable to connect to the server") != complaint.npos ||
+         complaint.find("The connection to the server") != complaint.npos;
+}
+
 } // namespace dlrun::cli

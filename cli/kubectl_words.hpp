@@ -112,4 +112,7 @@ std::vector<std::string> warnings_in(const std::string& complaint);
 /// kubectl's own line behind the output of a command that failed in a pod.
 bool tells_exit_code(std::string_view line);
 
+/// Whether kubectl complains that no server answers, and says nothing of what was asked.
+bool is_unanswered(std::string_view complaint);
+
 } // namespace dlrun::cli

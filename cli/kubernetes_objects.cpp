@@ -37,6 +37,7 @@ constexpr auto namespace_label = "kubernetes.io/metadata.name";
 std::string list_of_hosts(const pods_wish& of) {
   object control{{"name", "control"}, {"address", "self"}, {"cpus", of.control_cpus.value_or(of.cpus)}};
   if (of.gpus > 0 && of.control_gpus == 0) control["gpus"] = "none";
+  if (of.ps_hosts > 0) control["takes"] = "ps_shards"; // and these too only if no other is left
   object listed{{"hosts", object::array({control})}};
   if (of.journal) listed["coordinator"] = "root"; // of all pods the control pod alone reaches the etcd
   listed["join"] = {{"listen", fmt::format("self:{}", join_port)},

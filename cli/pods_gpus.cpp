@@ -56,8 +56,9 @@ result<void> settle_gpus(const gpu_options& given, pods_wish& wanted) {
   if (!computes && given.control.value_or(0) > 0)
     return refuse_option(
         "--control-gpus", std::to_string(*given.control),
-        "with --control-cpus 0 no worker is in the control pod, and its GPUs would be idle: leave "
-        "one of them out");
+        fmt::format(
+            "with {} no worker is in the control pod, and its GPUs would be idle: leave one of them out",
+            wanted.ps_hosts > 0 ? "--ps-hosts" : "--control-cpus 0"));
   wanted.control_gpus = given.control.value_or(computes ? wanted.gpus : 0);
   return {};
 }

@@ -366,11 +366,14 @@ result<void> settle_hosts_min(std::uint32_t given, pods_wish& pods) {
                                      pods.hosts, pods.hosts + 1));
   if (!spares_control(pods) || pods.hosts_min > 1) return {};
   return refuse_option("--hosts-min", std::to_string(given),
-                       pods.control_cpus == 0U ? "with --control-cpus 0 the job runs on other pods than the "
-                                                 "control pod: let it begin with 2 or more"
-                                               : "with --control-gpus 0 workers run on other pods than the "
-                                                 "control pod: let the job begin with 2 or "
-                                                 "more");
+                       pods.ps_hosts > 0 ? "with --ps-hosts workers run on other pods than the control "
+                                           "pod: let the job begin with 2 or more"
+                       : pods.control_cpus == 0U
+                           ? "with --control-cpus 0 the job runs on other pods than the "
+                             "control pod: let it begin with 2 or more"
+                           : "with --control-gpus 0 workers run on other pods than the "
+                             "control pod: let the job begin with 2 or "
+                             "more");
 }
 
 CLI::Option* add_archive_claim(CLI::App& command, std::string& claim) {

@@ -13,6 +13,13 @@ namespace {
 
 using told_warnings = std::set<std::string>;
 
+tl::unexpected<error> unanswered(const std::string& complaint) {
+  return fail(error_code::system,
+              fmt::format("cannot look whether Kubernetes takes the job, of which nothing is "
+                          "there: {}",
+                          in_one_line(complaint)));
+}
+
 /// Nobody's objects are written over.
 result<void> check_free(const kubectl& cluster, const pods_target& of, const pods_wish& pods) {
   const auto told = cluster.ask(words_for_objects(of), "cannot look whether the job is there already");
@@ -58,6 +65,7 @@ result<void> try_objects(const kubectl& cluster, const pods_target& of, const st
                          told_warnings& told) {
   const auto answer = cluster.run(words_for_apply(of, true), manifests);
   if (!answer) return tl::unexpected(answer.error());
+  if (answer->code != 0 && is_unanswered(answer->complaint)) return unanswered(answer->complaint);
   if (answer->code != 0)
     return fail(error_code::bad_usage,
                 fmt::format("Kubernetes refuses the job, and nothing of it is there: {}",
@@ -73,6 +81,7 @@ result<trial_end> try_pod(const kubectl& cluster, const pods_target& of, const t
   if (!answer) return tl::unexpected(answer.error());
   const auto end = end_of_trial(answer->code, answer->complaint);
   const auto said = in_one_line(answer->complaint);
+  if (end == trial_end::unanswered) return unanswered(answer->complaint);
   if (end == trial_end::refused)
     return fail(error_code::bad_usage,
                 fmt::format("Kubernetes refuses {}, and nothing of the job is there: {}", pod.what, said));

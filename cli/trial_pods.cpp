@@ -1,5 +1,6 @@
 #include "cli/trial_pods.hpp"
 
+#include "cli/kubectl_words.hpp"
 #include "kubernetes/pod_requests.hpp"
 
 #include <fmt/format.h>
@@ -71,6 +72,7 @@ trial_end end_of_trial(int code, std::string_view complaint) {
   const auto says = [&](std::string_view part) { return complaint.find(part) != complaint.npos; };
   if (says("exceeded quota")) return trial_end::no_room; // neither has a code of its own
   const bool is_nobody_asked = says("cannot create resource \"pods\"") || says("does not support dry run");
+  if (is_unanswered(complaint)) return trial_end::unanswered;
   return is_nobody_asked ? trial_end::not_tried : trial_end::refused;
 }
 

@@ -24,9 +24,10 @@ std::vector<trial_pod> trial_pods_of(const pods_wish& of);
 /// What the server's answer to a trial means.
 enum class trial_end {
   taken,
-  no_room,   ///< a quota is used up: there may be room later
-  not_tried, ///< the user may not make pods, or what would judge them cannot without making them
-  refused,   ///< it would be each time
+  no_room,    ///< a quota is used up: there may be room later
+  not_tried,  ///< the user may not make pods, or what would judge them cannot without making them
+  unanswered, ///< no server said anything
+  refused,    ///< it would be each time
 };
 
 /// @param code of kubectl, and what it complained of

@@ -2,6 +2,7 @@
 
 #include "actors/protocol/host_takes.hpp"
 #include "base/os_error.hpp"
+#include "job/choices.hpp"
 #include "job/hosts_file.hpp"
 
 #include <algorithm>
@@ -224,6 +225,11 @@ bool hosts_plan::has_own_gpus() const {
 }
 
 bool has_gpus_here(const std::optional<hosts_plan>& plan) { return !plan || plan->has_own_gpus(); }
+
+bool settles_gpus_here(const std::optional<hosts_plan>& plan, const spec::JobSpec& job) {
+  if (job::device_of(job) != job::device::automatic) return has_gpus_here(plan);
+  return !plan || plan->own().gpus() != no_gpus;
+}
 
 bool coordinator_moves(const hosts_plan& plan, const spec::JobSpec& job) {
   return job.cluster().journal().has_etcd() && plan.hosts.coordinator() != "root";

@@ -46,8 +46,11 @@ result<std::optional<hosts_plan>> plan_hosts_if_named(const std::string& file, c
 /// With so many hosts, this one included, a job begins at least; 1 where no list is named.
 std::size_t hosts_at_least(const std::optional<hosts_plan>& plan);
 
-/// Whether workers may use GPUs of this host: no list says that it has none.
+/// Whether workers may use GPUs of this host: no list says that it has none, or takes no workers.
 bool has_gpus_here(const std::optional<hosts_plan>& plan);
+/// Whether `cluster.device: auto` of a new run is settled by the GPUs of this host, or, of another
+/// device, has_gpus_here().
+bool settles_gpus_here(const std::optional<hosts_plan>& plan, const spec::JobSpec& job);
 
 /// Whether the coordinator of `job` may run on any host of the list.
 bool coordinator_moves(const hosts_plan& plan, const spec::JobSpec& job);

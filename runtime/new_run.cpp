@@ -21,7 +21,7 @@ namespace {
 /// crash or hang.
 result<microbatch_trial> try_one(const prepared_job& job, const beginning& how) {
   if (!has_gpus_here(how.hosts) && job::device_of(job.spec) == job::device::cuda)
-    return microbatch_trial{.why = "this host has no GPU (gpus: none in the list of hosts)"};
+    return microbatch_trial{.why = "no worker uses GPUs of this host, by the list of hosts"};
   const tried_model what{job.spec, job.gpus, job.train_records};
   const bool has_processes = job::placement_of(job.spec) == job::placement::processes &&
                              (role_entry_passed() || !how.role_program.empty());
@@ -85,7 +85,7 @@ result<new_run> begin_run(prepared_job& job, const std::string& wanted_folder, c
   if (auto free = check_archive_folder(job.spec, wanted_folder); !free) return tl::unexpected(free.error());
   if (auto opened = open_metrics_port(job); !opened) return tl::unexpected(opened.error());
   if (auto settled = settle_journal(job.spec); !settled) return tl::unexpected(settled.error());
-  auto device = settle_device(job, has_gpus_here(how.hosts));
+  auto device = settle_device(job, settles_gpus_here(how.hosts, job.spec));
   if (!device) return tl::unexpected(device.error());
   auto folder = run_folder::create(wanted_folder, job.spec, how.torn);
   if (!folder) return tl::unexpected(folder.error());

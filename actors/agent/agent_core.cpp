@@ -432,12 +432,13 @@ bool agent_core::vacate(const role_name& which, protocol::stop_how how, const st
                         agent_actions& out) {
   auto* role = book_.roles().find(which);
   if (role == nullptr || !role->current || end_.is_stopping()) return false;
-  role->is_to_move = which.kind == role_kind::ps_shard && how == protocol::stop_how::leave;
+  const bool ends_by_itself = which.kind == role_kind::ps_shard && how == protocol::stop_how::leave;
+  role->is_to_move = ends_by_itself || which.kind == role_kind::keeper;
   if (role->is_asked(how)) return true;
   // It issues the fences of all: its own next start must have one.
   if (which.kind == role_kind::coordinator && role->fences.size() < journal_wait::fences_min) return false;
   role->leave_for(how, why);
-  if (!role->is_to_move) out.push_back(stop_role{role->name, *role->current, how});
+  if (!ends_by_itself) out.push_back(stop_role{role->name, *role->current, how});
   return true;
 }
 

@@ -21,7 +21,7 @@ struct kept_copy {
 struct copy_facts {
   std::vector<protocol::role_name> whole{}; ///< of a PS shard: keepers that run and have whole copies
   bool is_given_up = false;                 ///< of a keeper: the start before was, on its host
-  bool moves = false;                       ///< of a PS shard: the start before was told to
+  bool moves = false;                       ///< the start before was to
 };
 
 /// Pure: what PS shards and keepers say in their heartbeats. The agent is the judge: it alone sees

@@ -48,7 +48,7 @@ std::optional<std::string> why_misplaced(const role_name& role, const std::vecto
   if (role.kind == role_kind::ps_shard)
     return why_better(host_of_copy({role.index}, roles, places, bug), here, places, bug);
   if (role.kind != role_kind::keeper || !places.has_better_host_for_copy(role)) return std::nullopt;
-  return places.why_not_kept(role);
+  return why_not_kept(role, places);
 }
 
 /// PS shards before copies. @param moving was told to move, if any: it goes before others

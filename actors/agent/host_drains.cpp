@@ -247,11 +247,15 @@ result<protocol::job_event> host_drains::begin(const std::string& host, const dr
                               "after 'dlrun stop' and 'dlrun resume --hosts' with --set "
                               "durability.replicas=auto",
                               host, fmt::join(shards, ", ")));
-  if (!has_others_for_workers(host, seen.places))
-    return refuse(
-        fmt::format("host {} has the last GPUs in use, and without them no worker computes: let another "
-                    "host that has some join first, or undo the drain of one",
-                    host));
+  if (!has_others_for_workers(host, seen.places)) {
+    const std::string why =
+        seen.places.workers_need_gpus()
+            ? "has the last GPUs in use, and without them no worker computes: let another host "
+              "that has some join first, or undo the drain of one"
+            : "is the last one in use that takes workers, and without it nobody computes: let "
+              "another one that does join first, or undo the drain of one";
+    return refuse(fmt::format("host {} {}", host, why));
+  }
   const bool without_copies = leaves_no_host_for_copies(host, root_, seen);
   if (without_copies && !seen.places.copies_may_wait()) return refuse(refusal_without(host, root_, seen));
   const auto& begun = hosts_[host] = {.without_copies = without_copies};

@@ -33,7 +33,10 @@ standing host_rooms::standing_of(const std::string& name) const {
 }
 
 std::string host_rooms::what_is_wrong_with(const std::string& host) const {
-  if (!has_host(host)) return fmt::format("{} {}", host, gone_.at(host));
+  if (!has_host(host)) {
+    const auto gone = gone_.find(host);
+    return fmt::format("{} {}", host, gone == gone_.end() ? "is not there" : gone->second);
+  }
   const auto is = standing_of(host);
   if (is == standing::spared) return fmt::format("{} has no cores for the job", host);
   if (is_closed(host))

@@ -144,7 +144,7 @@ void hosted_roles::settle(const role_name& role, hosted_start one, time_point no
   const auto* before = placement_.find(role);
   const auto was = before == nullptr ? std::string{} : before->host;
   tell_missing_store(role, one.self, config_, placement_, out);
-  const auto& chosen = one.whole.empty() ? placement_.put(role, one.is_given_up)
+  const auto& chosen = one.whole.empty() ? placement_.put(role, one.is_given_up, one.moves)
                                          : placement_.put_on_copy({role.index}, one.whole, one.moves);
   if (chosen.host != was) out.push_back(host_events::placed(role, one.self, chosen));
   if (chosen.host == config_.root) {

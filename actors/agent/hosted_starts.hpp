@@ -24,7 +24,7 @@ struct hosted_start {
   protocol::time_point waits_until{};
   std::vector<protocol::role_name> whole{}; ///< of a PS shard: keepers that have all that it had
   bool is_given_up = false;                 ///< of a keeper: the start before was, on its host
-  bool moves = false;                       ///< of a PS shard: the start before was told to
+  bool moves = false;                       ///< the start before was to
   bool is_unheard = false; ///< of a keeper that another root started: it has not said what it holds
 };
 

@@ -28,8 +28,9 @@ struct managed_role {
   bool leaving = false;                        ///< it was asked to leave
   std::optional<protocol::stop_how> vacates{}; ///< how it was asked to end, for the next start of it
   std::string why_vacates{};
-  bool is_to_move = false;     ///< a PS shard: it is told so with each answer, and ends by itself (R37)
-  bool has_moved = false;      ///< a PS shard: the start before was to move
+  /// A PS shard: it is told so with each answer, and ends by itself (R37). A keeper: it is ended.
+  bool is_to_move = false;
+  bool has_moved = false;      ///< of both: the start before was to move
   bool dismissed = false;      ///< a worker that is not wanted any more
   bool is_hopeless = false;    ///< another start would fail as the last one did
   bool restart_untold = false; ///< it ended, and nobody was told of its next start yet

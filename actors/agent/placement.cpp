@@ -38,8 +38,9 @@ bool is_less(const worker_share& one, const worker_share& other) {
 }
 
 std::string why_not_for_workers(const host_rooms& hosts, const std::string& host) {
-  return "; " + (hosts.standing_of(host) == standing::spared ? hosts.what_is_wrong_with(host)
-                                                             : host + " takes no workers");
+  if (hosts.standing_of(host) == standing::spared) return "; " + hosts.what_is_wrong_with(host);
+  const bool is_for_others = hosts.rooms().at(host).takes == protocol::host_takes::ps_shards;
+  return fmt::format("; {} {}", host, is_for_others ? "takes no workers" : "has no GPUs");
 }
 
 } // namespace
@@ -85,19 +86,26 @@ std::string placement::host_of(const role_name& role) const {
   return where == nullptr ? std::string{} : where->host;
 }
 
-const place& placement::put(const role_name& role, bool elsewhere) {
+void placement::add_host(const std::string& name, const host_room& room) {
+  DLRUN_CHECK(room.cpus > 0 || name == root_, "host {} has cores", name);
+  host_rooms::add_host(name, room);
+  for (auto& [keeper, hosts] : given_up_) hosts.erase(name);
+}
+
+const place& placement::put(const role_name& role, bool elsewhere, bool moves) {
   DLRUN_CHECK(has_host(root_), "the root's host {} is there", root_);
   const auto* before = find(role);
   const bool is_there = before != nullptr && has_host(before->host);
   const bool is_drained = is_there && !is_open(before->host) && role.kind != role_kind::ps_shard;
-  const bool moves = elsewhere || (coordinator_moves_ && role.kind == role_kind::coordinator);
+  const bool leaves = elsewhere || (coordinator_moves_ && role.kind == role_kind::coordinator);
   const bool yields = role.kind == role_kind::keeper && is_in_the_way(role, *this);
   const bool is_too_much =
       is_there && role.kind == role_kind::worker &&
       (standing_of(before->host) == standing::spared || !takes_workers(rooms().at(before->host)));
-  const bool improves = is_there && role.kind == role_kind::keeper && has_better_host_for_copy(role);
-  if (is_there && !moves && !yields && !is_drained && !is_too_much && !improves) return *before;
-  const auto why_better = improves ? why_not_kept(role) : std::string{};
+  const bool improves = moves && is_there && role.kind == role_kind::keeper && has_better_host_for_copy(role);
+  if (is_there && !leaves && !yields && !is_drained && !is_too_much && !improves) return *before;
+  if (elsewhere && is_there && role.kind == role_kind::keeper) given_up_[role].insert(before->host);
+  const auto why_better = improves ? why_not_kept(role, *this) : std::string{};
   auto chosen = choose(role, elsewhere);
   if ((is_drained || is_too_much) && chosen.host == before->host) return *before;
   if (before != nullptr)
@@ -108,12 +116,6 @@ const place& placement::put(const role_name& role, bool elsewhere) {
                      : is_there    ? fmt::format("; it ended on {}", before->host)
                                    : "; " + what_is_wrong_with(before->host);
   return places_[role] = std::move(chosen);
-}
-
-std::string placement::why_not_kept(const role_name& keeper) const {
-  const auto here = host_of(keeper);
-  return shares_machine(here, keeper) ? fmt::format("another store of it is on the machine of {}", here)
-                                      : what_is_wrong_with(here);
 }
 
 const role_name* placement::best_copy(ps_shard_id shard, const std::vector<role_name>& whole) const {
@@ -249,17 +251,21 @@ bool placement::shares_machine(const std::string& host, const role_name& keeper)
 }
 
 /// The best first.
-std::pair<bool, standing> placement::rank_for_copy(const std::string& host, const role_name& keeper) const {
-  return {shares_machine(host, keeper), standing_of(host)};
+std::tuple<bool, bool, standing> placement::rank_for_copy(const std::string& host,
+                                                          const role_name& keeper) const {
+  const auto is = standing_of(host);
+  return {is == standing::spared, shares_machine(host, keeper), is};
 }
 
 bool placement::has_better_host_for_copy(const role_name& keeper) const {
   const auto here = host_of(keeper);
   if (!has_host(here) || is_planted(bug_, protocol::planted_bug::loyal)) return false;
   const auto rank = rank_for_copy(here, keeper);
+  const auto given_up = given_up_.find(keeper);
   return std::ranges::any_of(rooms(), [&](const auto& one) {
     const auto& host = one.first;
-    return is_open(host) && is_free_for(host, keeper) && rank_for_copy(host, keeper) < rank;
+    const bool is_tried = given_up != given_up_.end() && given_up->second.contains(host);
+    return !is_tried && is_open(host) && is_free_for(host, keeper) && rank_for_copy(host, keeper) < rank;
   });
 }
 
@@ -278,7 +284,7 @@ place placement::choose_for_keeper(const role_name& role, bool elsewhere) const 
   const auto shard = protocol::shard_of(role);
   const auto before = elsewhere ? host_of(role) : std::string{};
   const bool may_stay = !has_open_host_for_copy(role); // though that is closed
-  std::optional<std::tuple<bool, std::pair<bool, standing>, bool, bool, std::uint32_t, bool>> best;
+  std::optional<std::tuple<bool, std::tuple<bool, bool, standing>, bool, bool, std::uint32_t, bool>> best;
   place chosen;
   for (const auto& [host, has] : rooms()) {
     const bool stays = may_stay && host == host_of(role);
@@ -315,6 +321,13 @@ place placement::choose_for_worker(const role_name& role) const {
                                                        share.sharers, share.of)};
   }
   return chosen;
+}
+
+std::string why_not_kept(const role_name& keeper, const placement& places) {
+  const auto here = places.host_of(keeper);
+  return places.shares_machine(here, keeper)
+             ? fmt::format("another store of it is on the machine of {}", here)
+             : places.what_is_wrong_with(here);
 }
 
 bool is_in_the_way(const role_name& keeper, const placement& places) {

@@ -11,7 +11,7 @@
 #include <optional>
 #include <set>
 #include <string>
-#include <utility>
+#include <tuple>
 #include <vector>
 
 namespace dlrun::agent {
@@ -41,9 +41,9 @@ struct place {
 /// a PS shard without a whole copy on a host that is open, a keeper for which there is no such
 /// host, unless copies may wait for one. Another role that starts again goes where it was, if that
 /// host is there: a PS shard's store is there, unless it is a PS shard that is crowded and has a
-/// whole copy elsewhere, or a keeper for which a better host is open (R44). Of hosts that are as
-/// good the first by name is taken, so that the same hosts get the same roles, whichever was there
-/// first.
+/// whole copy elsewhere, or a keeper that moves as a better host is open (R44). Of hosts that are
+/// as good the first by name is taken, so that the same hosts get the same roles, whichever was
+/// there first.
 class placement : public host_rooms {
 public:
   /// @param threads_per_worker threads that a worker keeps busy; a PS shard keeps one busy.
@@ -62,13 +62,12 @@ public:
   bool workers_need_gpus() const { return workers_need_gpus_; }
   /// Where there is no such host, there is no copy while a host is drained.
   bool copies_may_wait() const { return copies_may_wait_; }
-  /// One on a machine without another store of that PS shard, unlike the host where it is; or, as
-  /// far as that is equal, of a better standing.
+  /// One on which it was not given up, and on a machine without another store of that PS shard,
+  /// unlike the host where it is; or, as far as that is equal, of a better standing. Not the root's
+  /// where that is spared.
   bool has_better_host_for_copy(const protocol::role_name& keeper) const;
   /// Another store of its PS shard is, or is to be, on the machine of that host.
   bool shares_machine(const std::string& host, const protocol::role_name& keeper) const;
-  /// Why a keeper is, which has_better_host_for_copy().
-  std::string why_not_kept(const protocol::role_name& keeper) const;
   /// What it told of when it began; in place of what it told before. A PS shard whose
   /// store there is gone has no place any more if another host has told of one.
   void set_stores(const std::string& name, const std::vector<protocol::held_store>& stores);
@@ -83,9 +82,12 @@ public:
   /// that takes workers, and has GPUs if it needs one. Any other role has a host at all times.
   bool can_put(const protocol::role_name& role) const;
 
+  /// Like host_rooms::add_host(). A copy may come there again that was given up there before.
+  void add_host(const std::string& name, const host_room& room);
   /// Places one start of `role` on a host that is there; the root's host must be.
   /// @param elsewhere not where it was, if there is another: the start before was given up there
-  const place& put(const protocol::role_name& role, bool elsewhere = false);
+  /// @param moves a keeper goes to a better host if there is one (R44)
+  const place& put(const protocol::role_name& role, bool elsewhere = false, bool moves = false);
   /// Of these keepers of a PS shard, whose copies are whole, the one where it is to start: on a
   /// host that is there, of several on one that is open, then by timeline and floor, for the others
   /// are to follow it; then by end, then not on the root's. Null: no host of them is there.
@@ -119,7 +121,8 @@ private:
   };
 
   bool takes_workers(const host_room& room) const;
-  std::pair<bool, standing> rank_for_copy(const std::string& host, const protocol::role_name& keeper) const;
+  std::tuple<bool, bool, standing> rank_for_copy(const std::string& host,
+                                                 const protocol::role_name& keeper) const;
   load load_of(const std::string& host, const protocol::role_name& except) const;
   place choose(const protocol::role_name& role, bool elsewhere) const;
   place choose_for_coordinator(const protocol::role_name& role) const;
@@ -135,7 +138,11 @@ private:
   protocol::planted_bug bug_;
   known_stores stores_;
   std::map<protocol::role_name, place> places_;
+  std::map<protocol::role_name, std::set<std::string>> given_up_; ///< keepers: on these hosts
 };
+
+/// Pure. Why a keeper is better elsewhere, which has_better_host_for_copy(); for people.
+std::string why_not_kept(const protocol::role_name& keeper, const placement& places);
 
 /// Pure. The PS shard of that keeper has been placed on its host.
 bool is_in_the_way(const protocol::role_name& keeper, const placement& places);

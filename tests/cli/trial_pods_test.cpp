@@ -90,6 +90,9 @@ TEST(end_of_trial, is_a_refusal_unless_that_may_change_or_nobody_was_asked) {
         "failed quota: q: must specify limits.cpu", "no PriorityClass with name low was found"})
     EXPECT_EQ(end_of_trial(1, server + other), trial_end::refused) << other;
   EXPECT_EQ(end_of_trial(1, ""), trial_end::refused);
+  for (const auto* away : {"Unable to connect to the server: dial tcp 10.0.0.1:443: i/o timeout",
+                           "The connection to the server 10.0.0.1:6443 was refused"})
+    EXPECT_EQ(end_of_trial(1, away), trial_end::unanswered) << away;
 }
 
 } // namespace

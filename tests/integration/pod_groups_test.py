@@ -34,7 +34,7 @@ class has_pods_for_ps_shards(writes_manifests):
 
     def test_and_begins_when_all_of_those_are_there(self):
         listed = hosts_file(self.objects(*self.WISH))
-        self.assertEqual(listed["hosts"][0]["cpus"], 0)
+        self.assertLessEqual({"cpus": 0, "takes": "ps_shards"}.items(), listed["hosts"][0].items())
         self.assertLessEqual({"hosts_min": 5, "hosts_min_staying": 3, "hosts_max": 7}.items(), listed["join"].items())
         of_a_kind = ("--preemptible-priority-class", "low")
         self.assertEqual(hosts_file(self.objects(*self.WISH, *of_a_kind))["join"]["hosts_min_staying"], 3)
@@ -77,6 +77,10 @@ class has_pods_for_ps_shards(writes_manifests):
             self.assertEqual((code, told), (BAD_USAGE, ""), options)
             for word in words:
                 self.assertIn(word, complaint)
+        for options in (("--hosts-min", "1"), ("--gpus", "1", "--control-gpus", "1", "--set", "cluster.device=cuda")):
+            code, _, complaint = self.call("--name", "x", "--run-claim", "runs", "--ps-hosts", "2", *options)
+            self.assertEqual(code, BAD_USAGE)
+            self.assertIn("with --ps-hosts", complaint)
         for option, value in (("--ps-cpus", "2"), ("--ps-memory", "1Gi"), ("--ps-node-selector", "a=b")):
             code, _, complaint = self.call("--name", "x", option, value)
             self.assertEqual(code, BAD_USAGE)
@@ -112,6 +116,24 @@ class on_both_kinds_of_pods(on_pods):
         self.wait_until_on(PS, "ps_shard")
         report = self.expect_complete(spec)
         self.assertEqual(report["steps_redone"], 0)
+
+
+    def test_workers_wait_for_a_pod_of_their_kind(self):
+        self.cluster.nodes.count = self.host_count
+        spec = self.unhurried_spec()
+        self.start(spec)
+        step = self.wait_until_trains()["step"]
+        self.cluster.nodes.cordon(*range(self.host_count))  # no other comes meanwhile
+        for one in self.hosts_pods:
+            if one.host_name in WORKERS:
+                self.api.space.end(one.object)
+        wait_until(lambda: [one for one in self.events("role-waits") if one["role"] == "worker"], "a worker waits for a host")
+        self.cluster.nodes.uncordon(*range(self.host_count))
+        self.wait_until_trains(beyond=step)
+        self.assertEqual(self.hosts_of("worker"), WORKERS)
+        report = self.expect_complete(spec)
+        self.assertEqual(report["steps_redone"], 0)
+        self.assertNotIn("control", {event["host"] for event in self.events("role-placed") if event["role"] == "worker"})
 
 
 class on_two_nodes(on_pods):

@@ -170,7 +170,7 @@ public:
     }
     for (const auto& one : made.departures) {
       of(one.role).is_leaving = true;
-      if (one.how == stop_how::leave) to_move_.insert(one.role);
+      if (one.how == stop_how::leave || one.role.kind == role_kind::keeper) to_move_.insert(one.role);
     }
     for (const auto& role : made.stays) to_move_.erase(role);
     now_ += 100ms;
@@ -260,7 +260,7 @@ private:
     const bool moves = to_move_.erase(role) != 0;
     const auto copies = role.kind == role_kind::ps_shard ? whole({role.index}) : std::vector<role_name>{};
     if (copies.empty())
-      places_.put(role);
+      places_.put(role, false, moves);
     else
       places_.put_on_copy({role.index}, copies, moves);
     if (role.kind != role_kind::ps_shard) return;

@@ -164,12 +164,13 @@ private:
   }
   bool is_badly_kept(const role_name& keeper) {
     const auto& places = job_.places();
-    const auto rank = [&](const std::string& host) {
-      return std::pair{is_beside_another(host, keeper), places.standing_of(host)};
-    };
+    const auto here = job_.host_of(keeper);
+    const bool is_last_resort = places.standing_of(here) == standing::spared;
     return std::ranges::any_of(what_.others, [&](const auto& host) {
-      return places.is_open(host) && places.is_free_for(host, keeper) &&
-             rank(host) < rank(job_.host_of(keeper));
+      if (!places.is_open(host) || !places.is_free_for(host, keeper)) return false;
+      const bool shares = is_beside_another(host, keeper), shares_here = is_beside_another(here, keeper);
+      return is_last_resort || (shares_here && !shares) ||
+             (shares_here == shares && places.standing_of(host) < places.standing_of(here));
     });
   }
   /// On its machine, on another host, is the PS shard or another copy.

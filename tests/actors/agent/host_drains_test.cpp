@@ -164,6 +164,15 @@ TEST(drained_workers, that_need_gpus_keep_the_last_host_that_has_some) {
   EXPECT_TRUE(job.drain("gamma"));
 }
 
+TEST(drained_workers, keep_the_last_host_that_takes_them) {
+  using enum protocol::host_takes;
+  drained_hosts job{{"beta", "gamma"}, {.takes = {{"alpha", ps_shards}, {"beta", ps_shards}}}};
+  job.fill_all();
+  const auto refused = job.drain("gamma");
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(refused.error().message, HasSubstr("host gamma is the last one in use that takes workers"));
+}
+
 TEST(drained_workers, one_stays_until_another_computes_elsewhere) {
   drained_hosts job{{"beta", "gamma"}, {.workers = 6}};
   job.fill_all();

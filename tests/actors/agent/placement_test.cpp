@@ -343,10 +343,37 @@ TEST(placement, keeps_copies_on_another_machine_while_there_is_one) {
   EXPECT_FALSE(hosts.has_better_host_for_copy(keeper));
   hosts.add_host("gamma", {.cpus = 2, .preemptible = true, .machine = "n"});
   EXPECT_TRUE(hosts.has_better_host_for_copy(keeper)) << "though that may go at short notice";
-  EXPECT_EQ(hosts.put(keeper).host, "gamma") << "it starts again";
+  EXPECT_EQ(hosts.put(keeper).host, "beta") << "it only starts again";
+  EXPECT_EQ(hosts.put(keeper, false, true).host, "gamma") << "it moves";
   EXPECT_THAT(hosts.find(keeper)->reason, HasSubstr("; another store of it is on the machine of beta"));
   hosts.add_host("delta", {.cpus = 2}); // a machine of its own
-  EXPECT_EQ(hosts.put(keeper).host, "delta");
+  EXPECT_EQ(hosts.put(keeper, false, true).host, "delta");
+}
+
+TEST(placement, keeps_copies_off_a_spared_root_whatever_shares_a_machine) {
+  placement hosts{"alpha", 1};
+  hosts.add_host("alpha", {.cpus = 0, .machine = "m"});
+  for (const auto* name : {"beta", "gamma"}) hosts.add_host(name, {.cpus = 2, .machine = "n"});
+  const auto keeper = protocol::keeper_role({0});
+  EXPECT_EQ(hosts.put(ps_shard_role({0})).host, "beta");
+  EXPECT_EQ(hosts.put(keeper).host, "gamma");
+  EXPECT_TRUE(hosts.shares_machine("gamma", keeper));
+  EXPECT_FALSE(hosts.has_better_host_for_copy(keeper));
+}
+
+/// Else it would come and go for ever.
+TEST(placement, brings_no_copy_back_where_it_was_given_up_until_that_host_joins_again) {
+  placement hosts{"alpha", 1};
+  hosts.add_host("alpha", {.cpus = 2});
+  hosts.add_host("beta", {.cpus = 2});
+  hosts.add_host("gamma", {.cpus = 2, .takes = protocol::host_takes::workers});
+  const auto keeper = protocol::keeper_role({0});
+  EXPECT_EQ(hosts.put(ps_shard_role({0})).host, "alpha");
+  EXPECT_EQ(hosts.put(keeper).host, "beta");
+  EXPECT_EQ(hosts.put(keeper, true).host, "gamma") << "it was given up";
+  EXPECT_FALSE(hosts.has_better_host_for_copy(keeper));
+  hosts.add_host("beta", {.cpus = 2});
+  EXPECT_TRUE(hosts.has_better_host_for_copy(keeper));
 }
 
 TEST(placement, of_equal_copies_takes_that_of_a_host_that_stays) {

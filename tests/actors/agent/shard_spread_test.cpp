@@ -135,6 +135,52 @@ TEST(a_preemptible_host, gives_its_ps_shards_to_a_host_that_stays) {
   EXPECT_THAT(job.places().find(shard1)->reason, HasSubstr("; alpha may go at short notice"));
 }
 
+/// beta, on which all is, was away: the copies went to gamma, which is worse.
+class worse_host : public testing::Test {
+protected:
+  /// @returns what goes once beta is back and all has been well for a while
+  std::vector<std::string> lose_and_bring_back_beta(const job_options& job_is) {
+    job.emplace(std::vector<std::string>{"beta", "gamma"}, job_is);
+    job->fill_all();
+    EXPECT_EQ(job->host_of(keeper0), "beta");
+    job->lose("beta");
+    job->look(); // copies find a host
+    job->fill_all();
+    EXPECT_EQ(job->host_of(keeper0), "gamma");
+    job->come("beta");
+    job->look();
+    job->pass(shard_spread::patience);
+    return job->look();
+  }
+
+  std::optional<drained_hosts> job;
+};
+
+TEST_F(worse_host, that_may_go_gives_its_copies_back) {
+  EXPECT_THAT(lose_and_bring_back_beta({.preemptible = {"gamma"}}), ElementsAre("keeper 0 is killed"));
+  job->die(keeper0);
+  EXPECT_EQ(job->host_of(keeper0), "beta");
+  EXPECT_THAT(job->places().find(keeper0)->reason, HasSubstr("; gamma may go at short notice"));
+  EXPECT_THAT(job->look(), IsEmpty()) << "one at a time";
+}
+
+TEST_F(worse_host, that_is_for_workers_gives_its_copies_back) {
+  EXPECT_THAT(lose_and_bring_back_beta({.takes = {{"gamma", protocol::host_takes::workers}}}),
+              ElementsAre("keeper 0 is killed"));
+}
+
+TEST_F(worse_host, that_is_on_the_machine_of_the_ps_shard_gives_its_copies_back) {
+  EXPECT_THAT(lose_and_bring_back_beta({.machines = {{"alpha", "m"}, {"gamma", "m"}}}),
+              ElementsAre("keeper 0 is killed"));
+}
+
+TEST_F(worse_host, keeps_a_copy_that_just_starts_again) {
+  static_cast<void>(lose_and_bring_back_beta({.preemptible = {"gamma"}}));
+  const auto other = keeper1;
+  job->die(other);
+  EXPECT_EQ(job->host_of(other), "gamma") << "its store is there";
+}
+
 TEST(a_preemptible_host, is_given_no_ps_shard_of_a_crowded_host) {
   drained_hosts job{{"beta"}, {.preemptible = {"beta"}}};
   job.fill_all();
