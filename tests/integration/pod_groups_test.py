@@ -130,7 +130,7 @@ class on_both_kinds_of_pods(on_pods):
         wait_until(lambda: [one for one in self.events("role-waits") if one["role"] == "worker"], "a worker waits for a host")
         self.cluster.nodes.uncordon(*range(self.host_count))
         self.wait_until_trains(beyond=step)
-        self.assertEqual(self.hosts_of("worker"), WORKERS)
+        self.assertLessEqual(self.hosts_of("worker"), WORKERS)
         report = self.expect_complete(spec)
         self.assertEqual(report["steps_redone"], 0)
         self.assertNotIn("control", {event["host"] for event in self.events("role-placed") if event["role"] == "worker"})
