@@ -601,10 +601,6 @@ class has_a_kustomize_base(writes_manifests):
         self.assertEqual((kustomization["kind"], kustomization["resources"]), ("Kustomization", ["objects.yaml"]))
 
 
-class no_kustomize(Exception):
-    """There is none, nor a kubectl that has it."""
-
-
 class is_what_kustomize_makes(writes_manifests):
     """Of deploy/k8s: the base with each component, and each overlay, document for document."""
 
