@@ -17,7 +17,7 @@ class a_list(on_several_hosts):
     def test_says_where_workers_are_and_where_ps_shards(self):
         self.hosts.write_file(self.list, alpha={"takes": "ps_shards"}, beta={"takes": "ps_shards"}, gamma={"takes": "workers"},
                               delta={"takes": "workers"})
-        spec = self.small_job()
+        spec = self.small_job(device="auto")  # which the root settles, though no worker is there
         with self.start(spec) as job:
             with job.held_from_step(20, all_run) as status:
                 self.assertEqual(hosts_of(job, "ps_shard", "keeper"), {"alpha", "beta"})

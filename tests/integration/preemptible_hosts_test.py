@@ -51,7 +51,7 @@ class that_join_first(lets_hosts_join):
         super().write_list(settings, hosts_min_staying=2, **join)
 
     def test_are_not_those_on_which_the_job_begins(self):
-        """Copies stay on a host that they are on, so both PS shard and copy could go with hosts that go together."""
+        """Until copies have moved, both PS shard and copy could go with hosts that go together."""
         spec = self.unhurried(self.small_job())
         with self.start(spec) as job:
             self.agent("beta", self.token(job), options=("--token-file", "-", "--preemptible"))
