@@ -113,7 +113,7 @@ public:
 private:
   /// The first is the root's, and has no GPU.
   void add(std::uint32_t host) {
-    where_.add_host(name(host), {.cpus = 4, .gpus = job_.on_gpus && host > 0 ? 2 : 0});
+    where_.add_host(name(host), {.cpus = 4, .gpus = job_.on_gpus && host > 0 ? 2U : 0U});
   }
   static std::string name(std::uint32_t host) { return fmt::format("host-{:03}", host); }
   std::vector<protocol::role_name> keepers() const {
@@ -231,6 +231,19 @@ TEST(memory_of_a_pod, whose_workers_compute_on_gpus_has_no_activations_but_what_
   EXPECT_EQ(row(rows, "CUDA and its libraries in 4 workers"), 4096 * mib);
   EXPECT_EQ(row(rows, "CUDA and its libraries in the agent"), 512 * mib);
   EXPECT_EQ(row(needs_of_pod(large_job(), 1, 0).memory, "CUDA"), 0U);
+}
+
+TEST(memory_of_a_pod, that_is_for_ps_shards_has_all_of_them_their_copies_and_no_worker) {
+  auto job = large_job();
+  job.copies = 1;
+  job.on_gpus = true;
+  const auto rows = needs_of_ps_pod(job, 100 * mib).memory;
+  EXPECT_EQ(row(rows, "parameters of 2 PS shards, 2 versions"), 8 * mib);
+  EXPECT_GT(row(rows, "records on their way to 2 copies"), 0U);
+  EXPECT_GT(row(rows, "copies of gradients of 4 workers"), 0U) << "all are on other pods";
+  EXPECT_EQ(row(rows, "decoded data"), 100 * mib);
+  for (const auto* of_workers : {"compute and keep", "their copies of the parameters", "CUDA", "read ahead"})
+    EXPECT_EQ(row(rows, of_workers), 0U) << of_workers;
 }
 
 TEST(memory_of_a_pod, has_keepers_of_copies) {
