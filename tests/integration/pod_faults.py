@@ -227,8 +227,8 @@ class struck_pods(job_on_pods):
 
     # ---- pods
 
-    def deleted(self):
-        one = self.victim()
+    def deleted(self, one=None):
+        one = one or self.victim()
         sign = self.joined(one)
         self.beside(one.delete)
         return sign
@@ -246,14 +246,16 @@ class struck_pods(job_on_pods):
 
     def pending(self):
         """No node takes the next pod, for a while."""
+        one = self.victim()  # before: it may be one that is yet to be placed
         self.nodes.cordon(*range(NODES))
-        self.deleted()
+        self.deleted(one)
         return self.waits_while_it_trains()
 
     def image(self):
         """The next pod has no image, for a while: others of that image ran."""
+        one = self.victim()
         self.nodes.spoil_image()
-        self.deleted()
+        self.deleted(one)
         return self.waits_while_it_trains()
 
     def waits_while_it_trains(self):
