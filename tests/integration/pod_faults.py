@@ -268,10 +268,13 @@ class struck_pods(job_on_pods):
         """One with a pod of a host, and without the control pod. @returns it, and its pods"""
         def find():
             control = self.control_pod()
-            return control and sorted({one.node for one in self.pods_of_hosts()} - {control.node})
+            return control and sorted({one.node for one in stay()} - {control.node})
+
+        def stay():  # a pod that was deleted may still run: another one is its host by now
+            return [one for one in self.pods_of_hosts() if not one.is_deleted and "deletionTimestamp" not in one.object["metadata"]]
 
         node = self.source.choice(wait_until(find, "a pod of a host is on a node without the control pod"))
-        going = [one for one in self.pods_of_hosts() if one.node == node]
+        going = [one for one in stay() if one.node == node]
         self.struck += going
         return node, going
 
