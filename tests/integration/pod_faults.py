@@ -37,6 +37,7 @@ OF_NODES = ("drained", "node_gone", "policy")
 OF_CONTROL = ("leader", "control_deleted", "control_node_gone", "suspended")
 OF_API = ("api_away", "compacted")
 KINDS = (*OF_CONTAINERS, *OF_PODS, *OF_NODES, *OF_CONTROL, *OF_API)  # also the order of those that come at once
+NONE_CAN_COME = ("pending", "image")  # but these are last: others need a pod that runs
 AT_ONCE, IMAGE_LATE, IN_ETCD, IN_GROUPS = 0.25, 0.2, 0.3, 0.25  # shares of faults, of runs, of those with copies, of shapes of runs
 PS_HOSTS = 2
 AWAY_S = (1, 6)
@@ -91,7 +92,7 @@ def plan_faults(source):
             groups[-1].append(kind)
         else:
             groups.append([kind])
-    return [sorted(group, key=KINDS.index) for group in groups]
+    return [sorted(group, key=lambda kind: (kind in NONE_CAN_COME, KINDS.index(kind))) for group in groups]
 
 
 class struck_pods(job_on_pods):
