@@ -9,7 +9,7 @@
 namespace dlrun::agent::test_drains {
 namespace {
 
-constexpr unsigned seeds = 200;
+constexpr unsigned seeds = 120;
 
 struct wild_job {
   std::vector<std::string> others;
