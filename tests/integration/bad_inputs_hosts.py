@@ -75,7 +75,7 @@ def _(at):
     return listed(at, HERE, {"name": "beta", "address": "203.0.113.9", "gpus": "none"}, start=["sh"])
 
 
-@case("a list whose only host has no GPUs", "folder", "hosts.yaml: host alpha: with gpus: none", "list one", "join.hosts_min: 2")
+@case("a list whose only host has no GPUs", "folder", "hosts.yaml: host alpha: workers on GPUs run on other hosts", "list one", "join.hosts_min: 2")
 def _(at):
     return listed(at, HERE | {"gpus": "none"}, overrides=("cluster.device=cuda",), start=["sh"])[:1]
 

@@ -103,7 +103,7 @@ class waits_for_gpus(on_nodes_with_gpus):
         words = f"0/{NODES} nodes are available: {NODES} Insufficient {GPU}."
         wait_until(lambda: words in self.control.said(), "the log says why")
         self.assertIn(words, str(self.status()))
-        self.assertIn("could not be tried, on records of zeros: this host has no GPU", self.control.said())
+        self.assertIn("could not be tried, on records of zeros: no worker uses GPUs of this host", self.control.said())
         self.become((1, 1, 0, 0))
         self.wait_until_trains()
         self.expect_complete(spec)
