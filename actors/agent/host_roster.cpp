@@ -20,14 +20,17 @@ std::string_view to_string(host_state state) {
   return "?";
 }
 
-bool host_states::contains(const std::string& host) const {
-  const auto found = std::ranges::lower_bound(all_, host, {}, &std::pair<std::string, host_state>::first);
-  return found != all_.end() && found->first == host;
+host_states::entries::const_iterator host_states::find(const std::string& host) const {
+  const auto found = std::ranges::lower_bound(all_, host, {}, &entries::value_type::first);
+  return found != all_.end() && found->first == host ? found : all_.end();
 }
 
+bool host_states::contains(const std::string& host) const { return find(host) != all_.end(); }
+
 host_state host_states::at(const std::string& host) const {
-  DLRUN_CHECK(contains(host), "host {} has no state", host);
-  return std::ranges::lower_bound(all_, host, {}, &std::pair<std::string, host_state>::first)->second;
+  const auto found = find(host);
+  DLRUN_CHECK(found != all_.end(), "host {} has no state", host);
+  return found->second;
 }
 
 host_roster::host_roster(host_rules rules, const std::vector<std::string>& hosts)

@@ -44,7 +44,10 @@ public:
   host_state at(const std::string& host) const;
 
 private:
-  std::vector<std::pair<std::string, host_state>> all_;
+  using entries = std::vector<std::pair<std::string, host_state>>;
+  entries::const_iterator find(const std::string& host) const;
+
+  entries all_;
 };
 
 /// Run the command that starts the agent of this host; answer with on_command_ended().
