@@ -37,7 +37,7 @@ protocol::job_event waits(const protocol::role_name& role, const protocol::fence
                           const std::string& host, protocol::duration patience);
 /// A keeper without another host than that of its PS shard.
 protocol::job_event copy_waits(const protocol::role_name& keeper, const protocol::fence& self);
-/// A worker that needs a GPU, while no host that has some is open.
+/// A worker, while no host is open that takes workers, and has GPUs if it needs one.
 protocol::job_event worker_waits(const protocol::role_name& worker, const protocol::fence& self,
                                  bool need_gpus);
 /// @param hosts_before that the run ever had, for people
