@@ -15,7 +15,7 @@ from net_hosts import state_of
 
 BAD_INPUT = 2
 GRACE_S = 60  # in which a root may come back
-EPOCHS = 40  # of 63 steps: the job lasts until its pauses end
+EPOCHS, SLOT_S = 16, 0.05  # of 63 steps: the job lasts until its pauses end, and is quick from then on
 NO_RESTARTS, ANY_RESTARTS = {"intensity": 0}, {"intensity": 1000}  # with 0 the first restart that counts ends the job
 
 
@@ -26,6 +26,7 @@ class drains(copies):
 
     def setUp(self):
         super().setUp()
+        self.pauses.set_all(SLOT_S)
         self.name = self.hosts.names[1]
 
     def begin(self, **cluster):
