@@ -22,6 +22,9 @@ format_seconds() { # milliseconds -> "12.3 s" or "3 min 05 s"
 
 now_ms() { date +%s%3N; }
 
+# fits GONE_MS PERCENT WITHIN_MINUTES: whether something that takes so many percent of the time that is gone ends in time.
+fits() { (($1 + $1 * $2 / 100 <= $3 * 60000)); }
+
 # Stages that run beside others: name -> process, and when it began.
 declare -A stage_process stage_begun
 

@@ -240,6 +240,34 @@ echo '<testsuites tests="2" failures="0"/>' >"${GTEST_OUTPUT#xml:}a.xml"
         self.assertRegex(last[-2], "^check: failed in stage 'lint' after")
         self.assertEqual(last[-1], "12 passed, 1 failed")
 
+    def left_out(self, within):
+        """Where each run of tests takes ten minutes and all else no time."""
+        clock = self.checkout / "clock"
+        clock.write_text("0")
+        self.write(self.fakes / "date", f'#!/bin/bash\nread -r ms <{clock}\necho "$ms"\n')
+        ctest = self.fakes / "ctest"
+        if "clock" not in ctest.read_text():
+            self.write(ctest, ctest.read_text() + f'read -r ms <{clock}; echo $((ms + 600000)) >{clock}\n')
+        result = self.check("--full", "--within", str(within))
+        self.assertEqual((result.returncode, result.stderr), (0, ""), result.stdout)
+        ran, last = self.told(result)
+        named = [line for line in last if "no time" in line]
+        self.assertEqual(len(named), len(last) - 2)
+        left = named[0].removeprefix(f"check: no time for them within {within} minutes: ").partition(":")[0].split() if named else []
+        self.assertFalse(set(left) & set(ran))
+        return left
+
+    def test_what_would_end_too_late_is_left_out_and_named(self):
+        self.assertEqual(self.left_out(60), [])
+        self.assertEqual(self.left_out(45), ["build-debug", "test-debug"])
+        self.assertEqual(self.left_out(36), ["test-long", "build-debug", "test-debug"])
+
+    def test_a_time_is_a_number_and_for_all_stages(self):
+        for options, word in ((("--full", "--within"), "number"), (("--full", "--within", "0"), "number"), (("--within", "9"), "--full")):
+            refused = self.check(*options)
+            self.assertEqual(refused.returncode, 2, options)
+            self.assertIn(word, refused.stderr)
+
     def test_continuous_integration_runs_all(self):
         self.assertIn("./check --full", (ROOT / ".ci/run").read_text())
 
