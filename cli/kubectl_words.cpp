@@ -33,7 +33,7 @@ constexpr auto patience = "--request-timeout=30s";
 /// Of what Kubernetes says of a pod.
 constexpr std::size_t why_max = 400;
 /// Of what the control pod has told.
-constexpr std::size_t outcome_max = 1100;
+constexpr std::size_t outcome_max = 1100, summary_max = 2000;
 /// Of a warning of the server.
 constexpr std::size_t warning_max = 1000;
 constexpr auto names_only = "--output=name";
@@ -114,6 +114,10 @@ std::string suspension_in(const json& annotations) {
 std::string over(const submitted_job& job, const pods_target& of) {
   if (!job.outcome.empty()) return fmt::format("the Job is over ({}): {}", job.ended, job.outcome);
   return fmt::format("the Job is over ({}): 'kubectl logs job/{}' has its last words", job.ended, of.job);
+}
+
+std::string way_on(const pods_target& of) {
+  return fmt::format("'kubectl patch job {} -p {{\"spec\":{{\"suspend\":false}}}}' lets it go on", of.job);
 }
 
 bool does_run(const json& pod) {
@@ -258,15 +262,36 @@ result<submitted_job> read_job(const pods_target& of, const std::string& answer)
   const auto spec = member(job, "spec");
   const auto suspend = member(spec, "suspend");
   made.is_suspended = suspend.is_boolean() && suspend.get<bool>();
-  if (made.is_suspended) made.suspended_at = suspension_in(member(member(job, "metadata"), "annotations"));
+  const auto annotations = member(member(job, "metadata"), "annotations");
+  if (made.is_suspended) {
+    made.suspended_step = base::printable(text_in(annotations, kubernetes::suspended_step_annotation));
+    made.suspended_at = suspension_in(annotations);
+  }
   made.outlives_pods = kubernetes::run_outlives_pods(job, run_volume);
-  made.leader = text_in(member(member(job, "metadata"), "annotations"), kubernetes::leader_annotation);
+  made.leader = text_in(annotations, kubernetes::leader_annotation);
   for (const auto& one : member(member(job, "status"), "conditions")) {
     const auto type = text_in(one, "type");
     if (text_in(one, "status") == "True" && (type == "Complete" || type == "Failed")) made.ended = type;
   }
-  made.outcome = outcome_in(member(member(job, "metadata"), "annotations"));
+  made.outcome = outcome_in(annotations);
+  made.summary = base::printable(text_in(annotations, kubernetes::summary_annotation), summary_max);
   return made;
+}
+
+std::optional<nlohmann::ordered_json> status_without_pod(const pods_target& of, const submitted_job& job) {
+  if (job.ended.empty() && !job.is_suspended) return std::nullopt;
+  nlohmann::ordered_json told{{"job", of.job}};
+  told["status"] = job.ended.empty() ? "suspended" : job.ended == "Complete" ? "completed" : "failed";
+  if (const auto step = kubernetes::number_of(job.suspended_step); step && job.ended.empty())
+    told["step"] = *step;
+  if (!job.outcome.empty()) told["outcome"] = job.outcome;
+  if (!job.summary.empty()) told["summary"] = job.summary;
+  if (job.ended.empty())
+    told["way_on"] = way_on(of);
+  else if (job.outcome.empty())
+    told["outcome"] = over(job, of);
+  told["roles"] = nlohmann::ordered_json::array();
+  return told;
 }
 
 result<std::uint32_t> check_hosts(const pods_target& of, const std::string& answer,
@@ -318,11 +343,9 @@ result<std::string> running_control_pod(const pods_target& of, const submitted_j
   if (states.empty()) states = "none is there";
   const auto way_out =
       !job.ended.empty() ? over(job, of)
-      : job.is_suspended
-          ? fmt::format("the Job is suspended{}: {}'kubectl patch job {} -p "
-                        "{{\"spec\":{{\"suspend\":false}}}}' lets it go on",
-                        job.suspended_at, job.outcome.empty() ? "" : job.outcome + "; ", of.job)
-          : fmt::format("'kubectl describe job/{}' says more; try again when it runs", of.job);
+      : job.is_suspended ? fmt::format("the Job is suspended{}: {}{}", job.suspended_at,
+                                       job.outcome.empty() ? "" : job.outcome + "; ", way_on(of))
+                         : fmt::format("'kubectl describe job/{}' says more; try again when it runs", of.job);
   return fail(error_code::role_lost,
               fmt::format("the control pod of '{}' does not run: {}. {}", of.job, states, way_out));
 }

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <dlrun/error.hpp>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -75,11 +76,13 @@ result<void> check_version(const std::string& answer);
 /// What is known of the Job of a control pod.
 struct submitted_job {
   bool is_suspended = false;
-  std::string suspended_at{}; ///< ", at step 17 since 2026-...", as its control pod told; "" where it has not
-  bool outlives_pods = false; ///< the run, its control pod
+  std::string suspended_step{}; ///< as its control pod told; "" where it has not
+  std::string suspended_at{};   ///< ", at step 17 since 2026-...", likewise
+  bool outlives_pods = false;   ///< the run, its control pod
   std::string leader{};  ///< that of two control pods which has the run; "": nobody says, or there is one
   std::string ended{};   ///< "Complete" or "Failed"; "" while it runs
   std::string outcome{}; ///< exit code and reason, as its control pod told them; "" where it has not
+  std::string summary{}; ///< what the report says, likewise
 };
 
 /// @param answer to words_for_job(). @returns bad_usage when there is no such job, or it is not one
@@ -90,6 +93,10 @@ result<submitted_job> read_job(const pods_target& of, const std::string& answer)
 /// bad_usage, naming the bounds, when not.
 result<std::uint32_t> check_hosts(const pods_target& of, const std::string& answer,
                                   const std::string& wanted);
+
+/// What Kubernetes knows of a job that is over or suspended, in the form of `dlrun status --json`;
+/// nothing of another one.
+std::optional<nlohmann::ordered_json> status_without_pod(const pods_target& of, const submitted_job& job);
 
 /// The control pod whose container runs; of two the one that leads. @param answer to
 /// words_for_control_pods(). @returns role_lost when none does, saying what there is instead.

@@ -4,19 +4,23 @@
 #include "cli/complain.hpp"
 #include "cli/kubectl.hpp"
 #include "cli/kubectl_words.hpp"
+#include "cli/told_status.hpp"
 
 #include <algorithm>
 #include <array>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <nlohmann/json.hpp>
 #include <string_view>
 #include <vector>
 
 namespace dlrun::cli {
 namespace {
 
+constexpr std::string_view status_verb = "status";
 /// With which a control pod is asked, beside `stop`.
-constexpr std::array asking_verbs{"status", "logs", "events", "explain", "scale", "drain"};
+constexpr std::array<std::string_view, 6> asking_verbs{status_verb, "logs",  "events",
+                                                       "explain",   "scale", "drain"};
 constexpr std::string_view stop_verb = "stop";
 /// It has a target too, and its own way.
 constexpr std::string_view delete_verb = "delete";
@@ -27,6 +31,14 @@ result<submitted_job> job_of(const kubectl& cluster, const pods_target& of) {
   return read_job(of, *told);
 }
 
+int tell(const nlohmann::ordered_json& status, const std::vector<std::string>& verb) {
+  if (std::ranges::find(verb, "--json") != verb.end())
+    say(stdout, "{}\n", status.dump());
+  else
+    tell_status(status);
+  return 0;
+}
+
 result<int> ask_pod(const kubectl& cluster, const pods_target& of, const std::vector<std::string>& verb) {
   const auto job = job_of(cluster, of);
   if (!job) return tl::unexpected(job.error());
@@ -34,6 +46,8 @@ result<int> ask_pod(const kubectl& cluster, const pods_target& of, const std::ve
       cluster.ask(words_for_control_pods(of), fmt::format("cannot look for the pods of '{}'", of.job));
   if (!pods) return tl::unexpected(pods.error());
   const auto pod = running_control_pod(of, *job, *pods);
+  if (!pod && verb.front() == status_verb)
+    if (const auto told = status_without_pod(of, *job)) return tell(*told, verb);
   if (!pod) return tl::unexpected(pod.error());
   return cluster.pass_through(words_for_verb(of, *pod, verb));
 }

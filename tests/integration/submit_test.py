@@ -337,11 +337,33 @@ class asks_a_control_pod(with_kubectl):
         self.kubectl.pods = [running_pod(phase="Succeeded", containerStatuses=[{"state": {"terminated": {}}}])]
         job = self.kubectl.objects["Job", "x"]
         job["status"] = {"conditions": [{"type": "Complete", "status": "True"}]}
-        self.expect_refused(self.call("status", "k8s://x"), "is over (Complete)", "kubectl logs job/x", code=FAILED)
+        self.expect_refused(self.call("explain", "k8s://x"), "is over (Complete)", "kubectl logs job/x", code=FAILED)
         job["metadata"]["annotations"] = {"dlrun/exit-code": "3", "dlrun/reason": "2 records were left out"}
-        self.expect_refused(self.call("status", "k8s://x"), "is over (Complete): exit code 3: 2 records were left out", code=FAILED)
+        self.expect_refused(self.call("explain", "k8s://x"), "is over (Complete): exit code 3: 2 records were left out", code=FAILED)
         job["status"], job["spec"]["suspend"], self.kubectl.pods = {}, True, []
-        self.expect_refused(self.call("status", "k8s://x"), "is suspended", '{"spec":{"suspend":false}}', code=FAILED)
+        self.expect_refused(self.call("explain", "k8s://x"), "is suspended", '{"spec":{"suspend":false}}', code=FAILED)
+
+    def test_but_its_status_is_what_kubernetes_was_told(self):
+        self.submitted()
+        self.kubectl.pods, job = [], self.kubectl.objects["Job", "x"]
+        job["status"] = {"conditions": [{"type": "Complete", "status": "True"}]}
+        self.expect_told("x: completed", "kubectl logs job/x")
+        job["metadata"]["annotations"] = {"dlrun/exit-code": "3", "dlrun/reason": "2 records were left out", "dlrun/summary": "63 steps"}
+        self.expect_told("x: completed", "exit code 3: 2 records were left out", "63 steps")
+        self.assertEqual(json.loads(self.call("status", "--json", "k8s://x")[1]), {
+            "job": "x", "status": "completed", "outcome": "exit code 3: 2 records were left out", "summary": "63 steps", "roles": []})
+        job["status"]["conditions"][0]["type"] = "Failed"
+        self.expect_told("x: failed")
+        job["status"], job["spec"]["suspend"] = {}, True
+        job["metadata"]["annotations"] = {"dlrun/suspended": "2026-11-29T10:00:00Z", "dlrun/suspended-at-step": "17"}
+        self.expect_told("x: suspended, step 17", '{"spec":{"suspend":false}}')
+        self.assertEqual(json.loads(self.call("status", "k8s://x", "--json")[1])["step"], 17)
+
+    def expect_told(self, *lines):
+        code, told, complaint = self.call("status", "k8s://x")
+        self.assertEqual((code, complaint), (DONE, ""))
+        for line in lines:
+            self.assertIn(line, told)
 
     def test_of_no_job(self):
         self.expect_refused(self.call("status", "k8s://x"), "no job 'x' in the namespace of kubectl's context")
