@@ -1,6 +1,7 @@
 /// Which machine this is, and what this process may use of it.
 #pragma once
 
+#include <compare>
 #include <cstdint>
 #include <filesystem>
 #include <optional>
@@ -21,6 +22,18 @@ std::string kernel_boot();
 /// Beyond them the kernel kills. 0 where the machine does not tell.
 std::uint64_t usable_memory_bytes();
 
+/// Memory that counts against what may be used, in bytes.
+struct memory_use {
+  std::uint64_t used = 0;  ///< without pages of files that nobody has used lately, as `kubectl top` counts
+  std::uint64_t limit = 0; ///< 0: unknown
+
+  bool operator==(const memory_use&) const = default;
+};
+
+/// Of the cgroup that allows the least, of those that this process is in; of the machine where none
+/// of them allows less. Reads a few files of the kernel.
+memory_use current_memory_use();
+
 /// How many processes and threads a cgroup that this process is in, or one around that, allows at
 /// once (pids.max), as that of a container or a service does. Nothing where they allow any number.
 std::optional<std::uint64_t> cgroup_processes_max();
@@ -35,11 +48,21 @@ struct cgroup_limit {
 inline constexpr cgroup_limit memory_bytes{"memory", "memory.max", "memory.limit_in_bytes"};
 inline constexpr cgroup_limit processes{"pids", "pids.max", "pids.max"};
 
-/// For tests: what the cgroups allow that a process is in, by the content of its /proc/PID/cgroup,
-/// where those of v2, or the folder with the name of the controller of v1, are mounted. Nothing
-/// when they allow any.
-std::optional<std::uint64_t> least_cgroup_limit(const cgroup_limit& of, std::string_view cgroups,
-                                                const std::filesystem::path& mounted);
+/// A cgroup that has a limit.
+struct limiting_cgroup {
+  std::uint64_t limit = 0;
+  std::filesystem::path folder;
+  bool is_v2 = false;
+};
+
+/// For tests: the cgroup that allows the least, of those that a process is in, by the content of
+/// its /proc/PID/cgroup, where those of v2, or the folder with the name of the controller of v1,
+/// are mounted. Nothing when they allow any.
+std::optional<limiting_cgroup> least_cgroup(const cgroup_limit& of, std::string_view cgroups,
+                                            const std::filesystem::path& mounted);
+
+/// For tests: bytes in use there.
+std::uint64_t memory_used_in(const limiting_cgroup& of);
 } // namespace detail
 
 } // namespace dlrun::base

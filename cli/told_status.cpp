@@ -39,6 +39,18 @@ void print_hosts(const nlohmann::ordered_json& all) {
           agent::no_copies_while_drained(host.value("name", "?")));
 }
 
+/// Of hosts that have little left: beyond the limit the kernel kills.
+void print_memory(const nlohmann::ordered_json& hosts) {
+  constexpr double much = 0.9, gib = 1ULL << 30U;
+  for (const auto& host : hosts) {
+    const auto memory = host.value("memory", nlohmann::ordered_json::object());
+    const auto used = memory.value("used_bytes", 0.0), limit = memory.value("limit_bytes", 0.0);
+    if (limit > 0 && used > much * limit)
+      say(stdout, "host {} uses {:.1f} of {:.1f} GiB of memory\n", host.value("name", "?"), used / gib,
+          limit / gib);
+  }
+}
+
 void print_archive(const nlohmann::ordered_json& archive) {
   if (archive.value("step", nlohmann::ordered_json{}).is_number())
     say(stdout, "archive: step {}, {:.0f} s old\n", archive["step"].get<std::uint64_t>(),
@@ -60,7 +72,10 @@ void tell_status(const nlohmann::ordered_json& status) {
     say(stdout, "workers: {} wanted, {} there{}\n", workers.value("wanted", 0), workers.value("present", 0),
         leaving > 0 ? fmt::format(", {} leaving", leaving) : "");
   }
-  if (status.contains("hosts")) print_hosts(status["hosts"]);
+  if (status.contains("hosts")) {
+    print_hosts(status["hosts"]);
+    print_memory(status["hosts"]);
+  }
   if (status.contains("archive")) print_archive(status["archive"]);
   if (const auto held = status.find("held_up_by"); held != status.end())
     for (const auto& one : *held) say(stdout, "held up: {}\n", one.get<std::string>());

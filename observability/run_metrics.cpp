@@ -230,7 +230,7 @@ void run_metrics::collect_speeds(families& all) const {
 
 /// Of a job of several hosts.
 void run_metrics::collect_copies(families& all) const {
-  std::vector<ClientMetric> whole, behind, rate, busy, waited, safe;
+  std::vector<ClientMetric> whole, behind, rate, busy, waited, safe, used, limit;
   for (const auto& role : now_.roles) {
     if (role.role.kind != role_kind::keeper) continue;
     labels shard{{"index", std::to_string(protocol::shard_of(role.role).value)}};
@@ -245,8 +245,12 @@ void run_metrics::collect_copies(families& all) const {
     busy.push_back(gauge(cost.busy_permille / permille, shard));
     waited.push_back(gauge(cost.waited_permille / permille, shard));
   }
-  for (const auto& host : now_.hosts)
+  for (const auto& host : now_.hosts) {
     if (host.state == "there") safe.push_back(gauge(host.loses.empty() ? 1 : 0, {{"host", host.name}}));
+    if (host.memory.limit == 0) continue;
+    used.push_back(gauge(static_cast<double>(host.memory.used), {{"host", host.name}}));
+    limit.push_back(gauge(static_cast<double>(host.memory.limit), {{"host", host.name}}));
+  }
   const auto add = [&](const char* name, const char* help, std::vector<ClientMetric> metrics) {
     if (!metrics.empty()) all.push_back(family(name, help, MetricType::Gauge, std::move(metrics)));
   };
@@ -259,6 +263,8 @@ void run_metrics::collect_copies(families& all) const {
       std::move(waited));
   add("dlrun_host_may_be_lost", "1 while nothing committed would be lost with that host and its disk.",
       std::move(safe));
+  add("dlrun_host_memory_bytes", "Memory that counts against the limit of that host.", std::move(used));
+  add("dlrun_host_memory_limit_bytes", "What that host, or its container, may use.", std::move(limit));
 }
 
 ClientMetric run_metrics::metric_of(const durations& times, role_kind kind) {

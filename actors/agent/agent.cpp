@@ -46,16 +46,19 @@ agent_core_config core_config(const agent_arguments& arguments) {
 }
 
 /// The root's first.
-std::vector<host_view> hosts_of(const agent_arguments& arguments, const std::vector<role_view>& shown) {
+std::vector<host_view> hosts_of(const agent_arguments& arguments, const std::vector<role_view>& shown,
+                                const base::memory_use& own_memory) {
   if (!arguments.hosts) return {};
   const auto& roles = arguments.hosts->roles();
   const auto states = roles.roster().states();
   std::vector<host_view> all;
   all.reserve(states.size() + 1);
-  all.push_back({roles.root(), "there"});
+  all.push_back({.name = roles.root(), .state = "there", .memory = own_memory});
   for (const auto& [host, state] : states) {
-    host_view view{
-        .name = host, .state = std::string{to_string(state)}, .address = roles.joining().address_of(host)};
+    host_view view{.name = host,
+                   .state = std::string{to_string(state)},
+                   .address = roles.joining().address_of(host),
+                   .memory = roles.memory_of(host)};
     if (arguments.drains && arguments.drains->all().contains(host)) {
       const auto& drain = arguments.drains->all().at(host);
       view.state = to_string(drain.stage);
@@ -338,7 +341,7 @@ void agent_state::show() {
                         .hosts = {},
                         .avoided_gpus = core_.book().avoided_gpus(),
                         .started_us = common::to_us(arguments_.job->started)};
-  snapshot.hosts = hosts_of(arguments_, snapshot.roles);
+  snapshot.hosts = hosts_of(arguments_, snapshot.roles, memory_.at(arguments_.now()));
   if (const auto& metrics = core_.book().reports().metrics())
     snapshot.train =
         progress_of(*metrics, arguments_.job->model->metrics(), core_.book().reports().metrics_step());

@@ -4,6 +4,7 @@
 #include "actors/agent/agent_core.hpp"
 #include "actors/agent/drain_desk.hpp"
 #include "actors/agent/event_file.hpp"
+#include "actors/agent/memory_watch.hpp"
 #include "actors/agent/report_intake.hpp"
 #include "actors/agent/role_launcher.hpp"
 #include "actors/agent/routed_launcher.hpp"
@@ -103,6 +104,7 @@ private:
   std::map<std::uint64_t, caf::typed_response_promise<protocol::scale_reply>> scaling_;
   event_file events_; ///< events.jsonl of the run folder
   std::string status_ = "running";
+  memory_watch memory_; ///< of the root's host
 };
 
 } // namespace dlrun::agent

@@ -67,7 +67,7 @@ void host_agent_state::on_tick() {
   carry_out(core_.on_tick(arguments_.now()));
   const auto seen = arguments_.launcher->look();
   if (core_.has_link())
-    self_->send(agent_, core_.work_report(seen));
+    self_->send(agent_, core_.work_report(seen, memory_.at(arguments_.now())));
   else if (!agent_)
     dial();
 }

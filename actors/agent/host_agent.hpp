@@ -3,6 +3,7 @@
 
 #include "actors/agent/beats/beat_exchange.hpp"
 #include "actors/agent/host_agent_core.hpp"
+#include "actors/agent/memory_watch.hpp"
 #include "actors/agent/role_launcher.hpp"
 #include "actors/common/clock.hpp"
 #include "actors/common/root_place.hpp"
@@ -102,6 +103,7 @@ private:
   bool dialling_ = false;         ///< or joining
   std::uint64_t dials_ = 0;       ///< an earlier one counts no more
   std::size_t reads_ = 0;         ///< that have not been answered
+  memory_watch memory_;           ///< of this host
   common::task_thread reader_{"dlrun-files"};
 };
 

@@ -159,8 +159,9 @@ host_agent_actions host_agent_core::on_tick(time_point now) {
   return out;
 }
 
-protocol::work_report host_agent_core::work_report(const std::vector<seen_work>& seen) {
-  protocol::work_report made{config_.host, config_.boot, {}};
+protocol::work_report host_agent_core::work_report(const std::vector<seen_work>& seen,
+                                                   const base::memory_use& memory) {
+  protocol::work_report made{config_.host, config_.boot, {}, memory.used, memory.limit};
   const auto count = std::min(seen.size(), protocol::reported_workers_max);
   if (next_worker_ >= seen.size()) next_worker_ = 0;
   for (std::size_t i = 0; i < count; ++i) {

@@ -7,6 +7,7 @@
 #include "actors/protocol/host_messages.hpp"
 #include "actors/protocol/planted_bug.hpp"
 #include "actors/protocol/time.hpp"
+#include "base/own_machine.hpp"
 
 #include <cstdint>
 #include <map>
@@ -103,8 +104,8 @@ public:
   bool is_leaving() const { return leaves_since_.has_value(); }
   /// The agent of the job is to be told so, and can be.
   bool has_leave_to_tell() const { return is_leaving() && has_link() && !is_leave_known_; }
-  /// A sign of life, with what workers do, as far as the shell saw it.
-  protocol::work_report work_report(const std::vector<seen_work>& seen);
+  /// A sign of life, with what workers do and memory of the host, as far as the shell saw it.
+  protocol::work_report work_report(const std::vector<seen_work>& seen, const base::memory_use& memory = {});
 
 private:
   using start_key = std::pair<protocol::role_name, dlrun::incarnation>;

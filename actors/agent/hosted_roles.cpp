@@ -271,7 +271,7 @@ void hosted_roles::on_heartbeat(const protocol::heartbeat& beat) {
 
 void hosted_roles::on_work(const protocol::work_report& work, time_point now) {
   roster_.on_heard(work.host, work.boot, now);
-  if (roster_.boot_of(work.host) == work.boot) sights_[work.host] = work.workers;
+  if (roster_.boot_of(work.host) == work.boot) reports_[work.host] = work;
 }
 
 hosted_actions hosted_roles::on_sighting(const std::string& host, std::uint64_t boot, const sighting& seen,
@@ -281,10 +281,16 @@ hosted_actions hosted_roles::on_sighting(const std::string& host, std::uint64_t 
   return out;
 }
 
+base::memory_use hosted_roles::memory_of(const std::string& host) const {
+  const auto found = reports_.find(host);
+  return found == reports_.end() ? base::memory_use{}
+                                 : base::memory_use{found->second.memory_used, found->second.memory_limit};
+}
+
 std::vector<seen_work> hosted_roles::look() const {
   std::vector<seen_work> all;
-  for (const auto& [host, workers] : sights_)
-    for (const auto& one : workers)
+  for (const auto& [host, report] : reports_)
+    for (const auto& one : report.workers)
       all.push_back({one.role, one.self, one.sequence, one.has_slot ? std::optional{one.at} : std::nullopt});
   return all;
 }
@@ -324,7 +330,7 @@ void hosted_roles::follow(roster_events events, time_point now, hosted_actions& 
 
 void hosted_roles::lose(const host_lost& lost, time_point now, hosted_actions& out) {
   placement_.remove_host(lost.host);
-  sights_.erase(lost.host);
+  reports_.erase(lost.host);
   out.push_back(forget_beats{lost.host});
   out.push_back(host_events::gone(lost));
   // It may be alive behind a link that works one way.

@@ -14,6 +14,7 @@
 #include "actors/agent/placement.hpp"
 #include "actors/protocol/heartbeat_messages.hpp"
 #include "actors/protocol/host_messages.hpp"
+#include "base/own_machine.hpp"
 
 #include <map>
 #include <string>
@@ -72,6 +73,8 @@ public:
   hosted_actions dismiss(const std::string& reason);
 
   std::vector<seen_work> look() const;
+  /// As its agent told last; with a limit of 0: it has not.
+  base::memory_use memory_of(const std::string& host) const;
   const host_admission& joining() const { return admission_; }
   const std::string& root() const { return config_.root; }
   const host_roster& roster() const { return roster_; }
@@ -94,7 +97,7 @@ private:
   found_starts found_;
   host_departures departures_;
   host_trials trials_;
-  std::map<std::string, std::vector<protocol::worker_sight>> sights_;
+  std::map<std::string, protocol::work_report> reports_; ///< newest of each host
 };
 
 } // namespace dlrun::agent

@@ -138,6 +138,8 @@ std::string to_json(const run_snapshot& snapshot) {
     out["hosts"].push_back({{"name", host.name}, {"state", host.state}});
     if (host.without_copies) out["hosts"].back()["without_copies"] = true;
     if (!host.loses.empty()) out["hosts"].back()["loses"] = host.loses;
+    if (host.memory.limit > 0)
+      out["hosts"].back()["memory"] = {{"used_bytes", host.memory.used}, {"limit_bytes", host.memory.limit}};
     if (host.waits_for.empty()) continue;
     out["hosts"].back()["waits_for"] = host.waits_for;
     out["hosts"].back()["needs_a_host"] = host.needs_a_host;

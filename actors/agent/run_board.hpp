@@ -6,6 +6,7 @@
 #include "actors/agent/managed_roles.hpp"
 #include "actors/agent/stall_board.hpp"
 #include "actors/protocol/end_messages.hpp"
+#include "base/own_machine.hpp"
 #include "engine/metrics.hpp"
 
 #include <condition_variable>
@@ -39,6 +40,7 @@ struct host_view {
   std::string address{};       ///< number, of the agent that came last; "": none has
   /// What would be lost with it and its disk now, for people; "": nothing that was committed.
   std::string loses{};
+  base::memory_use memory{}; ///< with a limit of 0: it has not told
 };
 
 /// What of a run is archived.

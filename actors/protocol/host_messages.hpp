@@ -204,15 +204,17 @@ struct worker_sight {
   }
 };
 
-/// Host agent -> agent, periodic: a sign of life, and what its workers are at.
+/// Host agent -> agent, periodic: a sign of life, what its workers are at, and memory of its host.
 struct work_report {
   std::string host;
   std::uint64_t boot = 0;
   std::vector<worker_sight> workers;
+  std::uint64_t memory_used = 0;  ///< bytes that count against the limit (base::memory_use)
+  std::uint64_t memory_limit = 0; ///< bytes; 0: unknown
 
   template <class Inspector>
   friend auto inspect(Inspector& f, work_report& x) {
-    return f(x.host, x.boot, x.workers);
+    return f(x.host, x.boot, x.workers, x.memory_used, x.memory_limit);
   }
 };
 /// A message has room for so many; the workers of a host take turns where there are more.

@@ -1,6 +1,7 @@
 """Metrics of a job on pods, for a Prometheus in the cluster: who reaches them, and who is let in."""
 
 import json
+import re
 import subprocess
 import sys
 
@@ -101,6 +102,12 @@ class are_served(on_pods):
         done = subprocess.run([*self.hosts.within(self.prometheus), *words], capture_output=True, text=True)
         return done.stdout if done.returncode == 0 else ""
 
+    def hosts_with_memory(self, told):
+        """Those of which less is used than may be."""
+        used, limit = ({host: float(value) for host, value in re.findall(rf'^{name}{{host="(.*)"}} (.*)$', told, re.M)}
+                       for name in ("dlrun_host_memory_bytes", "dlrun_host_memory_limit_bytes"))
+        return [host for host in used if 0 < used[host] < limit[host]]
+
     def test_to_who_has_a_certificate_and_on_by_the_next_control_pod(self):
         spec = self.unhurried_spec()
         self.start(spec)
@@ -109,6 +116,9 @@ class are_served(on_pods):
         told = self.scrape(*own)
         self.assertTrue(told.startswith("200 True"), told)
         self.assertIn(f'dlrun_info{{job="{spec["name"]}"', told)
+        names = [host["name"] for host in self.status()["hosts"]]
+        wait_until(lambda: names == self.hosts_with_memory(self.scrape(*own)), "each pod has told of its memory")
+        self.assertGreater(len(names), 1)
         for shown in ((), self.other.issue("prometheus")):
             self.assertEqual(self.scrape(*shown), "")
         self.control.kill_container("Error")

@@ -110,11 +110,14 @@ TEST_F(run_metrics_test, copies_are_told_as_their_ps_shards_tell_them) {
 TEST_F(run_metrics_test, says_of_each_host_that_is_there_whether_it_may_be_lost) {
   auto snapshot = at_step(20);
   snapshot.hosts = {{.name = "alpha", .state = "there", .loses = "the run"},
-                    {.name = "beta", .state = "there"},
+                    {.name = "beta", .state = "there", .memory = {.used = 700, .limit = 1000}},
                     {.name = "gamma", .state = "away"}};
   metrics.update(snapshot, now);
   EXPECT_THAT(text(), HasSubstr("dlrun_host_may_be_lost{host=\"alpha\"} 0\n"));
   EXPECT_THAT(text(), HasSubstr("dlrun_host_may_be_lost{host=\"beta\"} 1\n"));
+  EXPECT_THAT(text(), HasSubstr("dlrun_host_memory_bytes{host=\"beta\"} 700\n"));
+  EXPECT_THAT(text(), HasSubstr("dlrun_host_memory_limit_bytes{host=\"beta\"} 1000\n"));
+  EXPECT_THAT(text(), Not(HasSubstr("dlrun_host_memory_bytes{host=\"alpha\"}"))) << "which has not told";
   EXPECT_THAT(text(), Not(HasSubstr("gamma")));
 }
 

@@ -175,6 +175,11 @@ TEST_F(host_agent_core_test, lets_its_workers_take_turns_where_a_message_has_no_
   EXPECT_EQ(core.work_report({}).workers.size(), 0U);
 }
 
+TEST_F(host_agent_core_test, tells_memory_of_its_host_with_each_sign_of_life) {
+  const auto told = core.work_report({}, {.used = 3, .limit = 4});
+  EXPECT_EQ(std::pair(told.memory_used, told.memory_limit), std::pair(std::uint64_t{3}, std::uint64_t{4}));
+}
+
 TEST_F(host_agent_core_test, tells_another_root_what_it_runs_and_nothing_else) {
   run({{1}, 11});
   core.on_start_order({7, {role_kind::worker, 4}, {{1}, 44}, {1}, {}, {}}, now); // has not started yet

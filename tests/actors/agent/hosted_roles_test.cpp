@@ -316,7 +316,10 @@ TEST_F(hosted_roles_test, orders_again_what_a_host_may_not_have_heard_when_its_l
 TEST_F(hosted_roles_test, shows_what_workers_of_hosts_that_are_there_are_at) {
   run_worker_on_beta();
   roles.on_work({"beta", 7, {{worker_role({1}), first, 5, true, {}}}}, now);
+  roles.on_work({"beta", 7, {{worker_role({1}), first, 5, true, {}}}, 30, 40}, now);
   roles.on_work({"beta", 6, {}}, now); // of another boot
+  EXPECT_EQ(roles.memory_of("beta"), (base::memory_use{30, 40}));
+  EXPECT_EQ(roles.memory_of("gamma"), base::memory_use{}) << "which has not told";
   ASSERT_EQ(roles.look().size(), 1U);
   EXPECT_EQ(roles.look().at(0).sequence, 5U);
   pass(3s, {{"gamma", 8}});

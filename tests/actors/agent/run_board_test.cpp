@@ -1,3 +1,4 @@
+#include "actors/agent/memory_watch.hpp"
 #include "actors/agent/run_board.hpp"
 
 #include "actors/protocol/bit_patterns.hpp"
@@ -12,6 +13,8 @@
 
 namespace dlrun::agent {
 namespace {
+
+using namespace std::chrono_literals;
 
 /// Accuracy, and the share among the two greatest.
 std::shared_ptr<const engine::model> three_classes() {
@@ -100,6 +103,23 @@ TEST(run_board, shows_what_would_be_lost_with_a_host) {
                     {.name = "beta", .state = "there"}};
   EXPECT_EQ(nlohmann::ordered_json::parse(to_json(snapshot)).at("hosts").dump(),
             R"([{"name":"alpha","state":"there","loses":"the run"},{"name":"beta","state":"there"}])");
+}
+
+TEST(run_board, shows_memory_of_hosts_that_have_told) {
+  run_snapshot snapshot;
+  snapshot.hosts = {{.name = "beta", .state = "there", .memory = {.used = 700, .limit = 1000}}};
+  EXPECT_EQ(nlohmann::ordered_json::parse(to_json(snapshot)).at("hosts").dump(),
+            R"([{"name":"beta","state":"there","memory":{"used_bytes":700,"limit_bytes":1000}}])");
+}
+
+TEST(memory_watch, reads_once_a_second) {
+  std::uint64_t used = 1;
+  memory_watch watch{[&] { return base::memory_use{used++, 9}; }};
+  const protocol::time_point begin{};
+  EXPECT_EQ(watch.at(begin).used, 1U);
+  EXPECT_EQ(watch.at(begin + 999ms).used, 1U);
+  EXPECT_EQ(watch.at(begin + 1s).used, 2U);
+  EXPECT_EQ(watch.at(begin + 1s).limit, 9U);
 }
 
 TEST(run_board, shows_which_gpus_are_avoided) {
