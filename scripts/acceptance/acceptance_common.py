@@ -22,10 +22,10 @@ FLOAT_BYTES, PLANES = 4, 2  # of state: parameters and momentum
 WRITE_BUFFER_KIB = {"ps_shard": 16 << 10}  # persistence/store_opening.cpp
 
 
-def make_parser(doc):
+def make_parser(doc, program="dlrun"):
     parser = argparse.ArgumentParser(description=doc.splitlines()[0])
-    parser.add_argument("--program", type=pathlib.Path, default=ROOT / "build/release/bin/dlrun", metavar="FILE",
-                        help="the dlrun to run (default: build/release/bin/dlrun)")
+    parser.add_argument("--program", type=pathlib.Path, default=ROOT / "build/release/bin" / program, metavar="FILE",
+                        help=f"the dlrun to run (default: build/release/bin/{program})")
     return parser
 
 

@@ -21,9 +21,7 @@ PROCESS_OF = {"worker": "/worker-", "ps_shard": "/ps_shard-", "keeper": "/keeper
 
 
 def make_parser(doc):
-    parser = common.make_parser(doc)
-    parser.set_defaults(program=common.ROOT / "build/release/bin/dlrun_pausing_program")
-    return parser
+    return common.make_parser(doc, program="dlrun_pausing_program")
 
 
 def make_spec(data, epochs, workers, ps_shards, slots=4):
