@@ -41,15 +41,24 @@ tl::unexpected<error> too_small(std::string_view option, const std::string& valu
                           mebibytes(most.bytes), most.what, option, enough, way_out));
 }
 
-/// When the data that a pod may have is known.
+/// When it is known what of the data the other pods have room for. These have all of it too: where
+/// nobody says how much there is, what they have room for is the bound for all.
 result<void> settle_ps_memory(const runtime::job_sizes& sizes, std::uint64_t data, pods_wish& wanted) {
   if (wanted.ps_hosts == 0) return {};
-  const auto rows = runtime::needs_of_ps_pod(sizes, data).memory;
-  const auto sum = runtime::sum_of(rows);
-  if (wanted.ps_memory.empty()) wanted.ps_memory = memory_text(sum);
-  if (size_bytes(wanted.ps_memory).value_or(0) >= sum) return {};
-  return too_small("--ps-memory", wanted.ps_memory, rows, memory_text(sum),
-                   "take a smaller model, or less data by data.memory_limit");
+  const bool is_open = data == 0;
+  const auto needs = [&](std::uint64_t of_data) { return runtime::needs_of_ps_pod(sizes, of_data).memory; };
+  if (wanted.ps_memory.empty()) {
+    wanted.ps_memory = memory_text(runtime::sum_of(needs(is_open ? wanted.data_bytes_max : data)));
+    return {};
+  }
+  const auto least = needs(is_open ? data_min : data);
+  const auto there = size_bytes(wanted.ps_memory).value_or(0);
+  const auto sum = runtime::sum_of(least);
+  if (there < sum)
+    return too_small("--ps-memory", wanted.ps_memory, least, memory_text(sum),
+                     "take a smaller model, or less data by data.memory_limit");
+  if (is_open) wanted.data_bytes_max = std::min(wanted.data_bytes_max, there - (sum - data_min));
+  return {};
 }
 
 /// PS shards are to pause before Kubernetes evicts their pod.
@@ -115,8 +124,7 @@ result<void> settle_sizes(const spec::JobSpec& job, pods_wish& wanted) {
   const auto pods = pods_at_least(wanted);
   const auto data = job::parse_bytes(job.data().memory_limit()).value_or(0);
   if (auto settled = settle_memory(*sizes, pods, data, wanted); !settled) return settled;
-  if (auto settled = settle_ps_memory(*sizes, std::max(data, wanted.data_bytes_max), wanted); !settled)
-    return settled;
+  if (auto settled = settle_ps_memory(*sizes, data, wanted); !settled) return settled;
   const auto disk = runtime::needs_of_pod(*sizes, pods, data).disk;
   const auto sum = runtime::sum_of(disk);
   if (wanted.disk.empty()) wanted.disk = disk_text(sum);

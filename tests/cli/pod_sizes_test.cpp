@@ -76,6 +76,25 @@ TEST_F(pods_of_a_job, have_for_data_what_is_left_of_their_memory) {
   EXPECT_GE(wanted.data_bytes_max, 9 * gib - rest);
 }
 
+TEST_F(pods_of_a_job, for_ps_shards_have_all_of_the_data_too_and_bound_it_for_all) {
+  wanted.ps_hosts = 1;
+  wanted.memory = "9Gi";
+  EXPECT_EQ(problem(), "");
+  EXPECT_GT(wanted.data_bytes_max, 8 * gib);
+  EXPECT_GT(size_bytes(wanted.ps_memory).value(), wanted.data_bytes_max);
+  for (const auto* smaller : {"2Gi", "9Gi"}) {
+    wanted.ps_memory = smaller;
+    EXPECT_EQ(problem(), "") << smaller;
+    EXPECT_LT(wanted.data_bytes_max, size_bytes(smaller).value());
+  }
+  wanted.ps_memory = "2Gi";
+  EXPECT_EQ(problem(), "");
+  EXPECT_GT(wanted.data_bytes_max, gib);
+  EXPECT_THAT(problem({"data.memory_limit=3GiB"}), HasSubstr("--ps-memory 2Gi: a pod of this job needs "));
+  wanted.ps_memory = "64Mi";
+  EXPECT_THAT(problem(), HasSubstr("--ps-memory 64Mi: a pod of this job needs "));
+}
+
 TEST_F(pods_of_a_job, are_refused_when_they_have_too_little_memory) {
   wanted.memory = "64Mi";
   const auto said = problem();
