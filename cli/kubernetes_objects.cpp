@@ -180,25 +180,6 @@ object role_binding(const pods_wish& of) {
 
 // ---- the pods
 
-/// @param takes "": any role
-std::vector<std::string> agent_arguments(const pods_wish& of, std::uint32_t cpus, const char* takes) {
-  std::vector<std::string> arguments{"agent",
-                                     "--join",
-                                     fmt::format("{}:{}", of.name, join_port),
-                                     "--key-file",
-                                     fmt::format("{}/key", secret_folder),
-                                     "--address",
-                                     "$(POD_IP)",
-                                     "--machine",
-                                     fmt::format("$({})", node_variable),
-                                     "--folder",
-                                     runs_folder,
-                                     "--cpus",
-                                     fmt::format("{}", cpus)};
-  if (takes != std::string_view{}) arguments.insert(arguments.end(), {"--takes", takes});
-  return arguments;
-}
-
 /// What the pods of hosts have alike, to which the control pod adds name, owner, host name and what
 /// it has itself.
 object agent_template(const pods_wish& of, const std::vector<std::string>& arguments, const node_part& has) {
@@ -216,7 +197,7 @@ object agent_template(const pods_wish& of, const std::vector<std::string>& argum
 /// The control pod reads here too what holds for the pods of all groups.
 object host_template(const pods_wish& of) {
   const auto own_gpus = of.gpus == of.control_gpus ? 0 : of.gpus;
-  auto pod = agent_template(of, agent_arguments(of, of.cpus, of.ps_hosts > 0 ? "workers" : ""),
+  auto pod = agent_template(of, agent_arguments(of.name, of.cpus, of.ps_hosts > 0 ? "workers" : ""),
                             {.cpus = of.cpus, .gpus = own_gpus});
   for (const auto& [key, text] : of.nodes.hosts_labels) pod["spec"]["nodeSelector"][key] = text;
   if (own_gpus > 0) pod["spec"]["tolerations"] = object::array({toleration_of_gpus(of.nodes)});
@@ -236,7 +217,7 @@ object host_template(const pods_wish& of) {
 }
 
 object ps_template(const pods_wish& of) {
-  auto pod = agent_template(of, agent_arguments(of, of.ps_cpus, "ps_shards"),
+  auto pod = agent_template(of, agent_arguments(of.name, of.ps_cpus, "ps_shards"),
                             {.cpus = of.ps_cpus, .memory = of.ps_memory});
   for (const auto& [key, text] : of.nodes.ps_labels) pod["spec"]["nodeSelector"][key] = text;
   leave_silent_nodes(pod, silent_node_s);
@@ -282,6 +263,24 @@ object pods(const pods_wish& of) {
 }
 
 } // namespace
+
+std::vector<std::string> agent_arguments(const std::string& job, std::uint32_t cpus, const char* takes) {
+  std::vector<std::string> arguments{"agent",
+                                     "--join",
+                                     fmt::format("{}:{}", job, join_port),
+                                     "--key-file",
+                                     fmt::format("{}/key", secret_folder),
+                                     "--address",
+                                     "$(POD_IP)",
+                                     "--machine",
+                                     fmt::format("$({})", node_variable),
+                                     "--folder",
+                                     runs_folder,
+                                     "--cpus",
+                                     fmt::format("{}", cpus)};
+  if (takes != std::string_view{}) arguments.insert(arguments.end(), {"--takes", takes});
+  return arguments;
+}
 
 std::string run_folder_of(const std::string& job) { return fmt::format("{}/{}", runs_folder, job); }
 

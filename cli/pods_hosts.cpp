@@ -5,6 +5,7 @@
 #include "cli/complain.hpp"
 #include "cli/kubernetes_objects.hpp"
 #include "cli/own_api.hpp"
+#include "cli/pod_template_check.hpp"
 #include "kubernetes/eviction_budget.hpp"
 #include "kubernetes/job_wish.hpp"
 #include "kubernetes/pod_memory.hpp"
@@ -69,6 +70,11 @@ result<void> pods_hosts::begin() {
              ps_template = read_pod_template(ps_template_key);
   if (!pod_template) return tl::unexpected(pod_template.error());
   if (!ps_template) return tl::unexpected(ps_template.error());
+  for (const auto& [key, read] :
+       {std::pair{pod_template_key, &*pod_template}, {ps_template_key, &*ps_template}})
+    if (!read->is_null())
+      if (auto sound = check_pod_template(*read, job_, fmt::format("{}/{}", job_folder, key)); !sound)
+        return sound;
   const auto own = base::host_name();
   auto started = kubernetes::pod_service::start(
       *place, {.job = job_, .own_pod = own, .pod_template = *pod_template, .ps_template = *ps_template},
