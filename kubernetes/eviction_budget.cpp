@@ -31,12 +31,12 @@ std::string budget_of(const nlohmann::json& pod_template) {
 std::string budget_name_of(const std::string& job) { return job + "-hosts"; }
 
 std::optional<std::uint32_t> eviction_budget::next(const std::map<std::string, pod_record>& pods,
-                                                   const std::string& owner,
+                                                   const wanted_pods& wanted,
                                                    const std::optional<host_sights>& hosts, time_point now) {
   std::uint32_t run = 0;
   bool is_calm = true;
   for (const auto& [uid, pod] : pods) {
-    if (pod.owner != owner) continue;
+    if (pod.owner != wanted.owner) continue;
     if (does_run(pod)) ++run;
     is_calm = is_calm && hosts && is_settled(pod, *hosts);
   }
@@ -48,7 +48,7 @@ std::optional<std::uint32_t> eviction_budget::next(const std::map<std::string, p
   else if (!calm_since_)
     calm_since_ = now;
   const bool may_go = calm_since_ && now - *calm_since_ >= rules_.calm_for;
-  const auto stay = hosts ? run - (may_go && run > 0 ? 1U : 0U) : 0U;
+  const auto stay = !hosts ? 0U : may_go ? run - std::min(run, 1U) : std::max(run, wanted.count());
   if (now < not_before_ || told_ == stay) return std::nullopt;
   return stay;
 }

@@ -76,7 +76,10 @@ void host_pods::pass() {
     hosts = hosts_;
     if (!hosts) coming = coming_;
   }
-  for (const auto& one : news) plan_.on_news(one);
+  for (const auto& one : news) {
+    plan_.on_news(one);
+    if (std::holds_alternative<pod_listing>(one)) budget_.forget();
+  }
   const auto now = client_.time().now();
   look_at_starts(now);
   if (const auto& known = hosts ? hosts : coming) look_at_silences(*known, now);
@@ -105,6 +108,7 @@ void host_pods::look_at_silences(const host_sights& hosts, time_point now) {
     const std::scoped_lock lock{mutex_};
     return silences_.look(plan_.pods(), hosts, now);
   }();
+  if (silences_.is_in_doubt()) options_.list_anew();
   for (const auto& one : news) options_.warn(one);
 }
 
@@ -121,7 +125,7 @@ void host_pods::look_at_nodes() {
 /// Before pods are made and deleted: none may be evicted beside.
 void host_pods::guard(const std::optional<host_sights>& hosts, time_point now) {
   if (options_.budget.empty() || wanted_.owner.empty()) return;
-  const auto stay = budget_.next(plan_.pods(), wanted_.owner, hosts, now);
+  const auto stay = budget_.next(plan_.pods(), wanted_, hosts, now);
   if (!stay) return;
   if (const auto done = requests_.guard(options_.budget, *stay, give_up()); !done) {
     budget_.on_refused(client_.time().now());
@@ -195,7 +199,12 @@ std::optional<api_refusal> host_pods::carry_out(const delete_pod& what) {
     return done.error();
   }
   on_done(pod_question::removed);
-  options_.tell(fmt::format("deleted pod {}: {}", what.name, what.why));
+  if (*done) {
+    options_.tell(fmt::format("deleted pod {}: {}", what.name, what.why));
+    return std::nullopt;
+  }
+  plan_.on_news(pod_gone{what.uid});
+  options_.list_anew(); // what else the watch has not told
   return std::nullopt;
 }
 

@@ -20,6 +20,7 @@ namespace dlrun::kubernetes {
 struct host_pods_options {
   std::function<void(const std::string&)> tell; ///< what was done, and why
   std::function<void(const std::string&)> warn; ///< once while the same kind of thing is wrong
+  std::function<void()> list_anew = [] {};      ///< the watch may have missed something
   /// Between two looks at what users want. Before pods are made it is looked at in any case.
   std::chrono::milliseconds look_period{2000};
   /// Of one request, and all its attempts.

@@ -8,6 +8,7 @@
 #include "kubernetes/pod_watch.hpp"
 #include "kubernetes/pods_end.hpp"
 #include "kubernetes/refused_nodes.hpp"
+#include "kubernetes/wanted_pods.hpp"
 
 #include <chrono>
 #include <cstdint>
@@ -19,16 +20,6 @@
 #include <vector>
 
 namespace dlrun::kubernetes {
-
-/// What users want.
-struct wanted_pods {
-  std::string owner{};     ///< uid of the object that is to control them; "": nothing is done
-  std::uint32_t hosts = 0; ///< slots 0 to hosts - 1 of group hosts are to have a pod
-  std::uint32_t ps = 0;    ///< likewise of group ps
-
-  std::uint32_t count() const { return hosts + ps; }
-  bool contains(pod_slot slot) const { return slot.index < (slot.group == pod_group::ps ? ps : hosts); }
-};
 
 struct create_pod {
   pod_slot slot{};

@@ -236,13 +236,14 @@ answer<std::optional<pod_record>> pod_requests::create(const create_pod& what, c
   return is_ours ? std::move(pod) : std::optional<pod_record>{};
 }
 
-answer<void> pod_requests::remove(const delete_pod& what, time_point give_up) {
+answer<bool> pod_requests::remove(const delete_pod& what, time_point give_up) {
   auto request = for_pods("delete", what.name);
   request.body =
       json{{"apiVersion", "v1"}, {"kind", "DeleteOptions"}, {"preconditions", {{"uid", what.uid}}}}.dump();
   const auto done = client_.ask(request, give_up);
-  if (done || done.error().kind == refusal_kind::not_there || done.error().kind == refusal_kind::conflict)
-    return {}; // in conflict with its uid: another pod has that name
+  if (done) return true;
+  if (done.error().kind == refusal_kind::not_there || done.error().kind == refusal_kind::conflict)
+    return false; // in conflict with its uid: another pod has that name
   return tl::unexpected(done.error());
 }
 

@@ -76,8 +76,9 @@ public:
   /// object controls it. @returns nothing where something else has the name
   answer<std::optional<pod_record>> create(const create_pod& what, const std::string& owner,
                                            time_point give_up);
-  /// That pod, and no other of its name. One that is gone is no error.
-  answer<void> remove(const delete_pod& what, time_point give_up);
+  /// That pod, and no other of its name. One that is gone is no error. @returns whether it was
+  /// there
+  answer<bool> remove(const delete_pod& what, time_point give_up);
   /// The same of all of these that are not going yet. @returns what was refused
   std::vector<api_refusal> remove_all(const std::vector<pod_record>& pods, time_point give_up);
   /// So many pods of hosts have to stay, says that PodDisruptionBudget from now on. One that is

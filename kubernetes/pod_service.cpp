@@ -53,7 +53,7 @@ public:
       , client_{place, *request_transport_, time_until(wish_)}
       , watch_client_{place, *watch_transport_, time_until(wish_)}
       , requests_{client_, source}
-      , pods_{requests_, client_, options}
+      , pods_{requests_, client_, with_listing(options)}
       , watch_{watch_client_,
                {.selector = selector_of(source.job),
                 .tell = [this](pod_news news) { pods_.on_news(std::move(news)); },
@@ -77,6 +77,10 @@ public:
   std::vector<std::string> held_up_by() const override { return pods_.held_up_by(); }
 
 private:
+  host_pods_options with_listing(host_pods_options options) {
+    options.list_anew = [this] { watch_.list_anew(); };
+    return options;
+  }
   void make() {
     while (!wish_.is_over()) {
       pods_.pass();

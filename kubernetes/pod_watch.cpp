@@ -73,9 +73,12 @@ void pod_watch::run() {
       follow();
 }
 
-bool pod_watch::is_to_list() const { return version_.empty() || client_.time().now() >= list_at_; }
+bool pod_watch::is_to_list() const {
+  return version_.empty() || is_list_wanted_ || client_.time().now() >= list_at_;
+}
 
 void pod_watch::list() {
+  is_list_wanted_ = false;
   auto listed = list_pods(client_, options_.selector, client_.time().now() + list_max);
   if (!listed) return pause(listed.error());
   version_ = std::move(listed->version);
@@ -105,7 +108,7 @@ void pod_watch::follow() {
     is_listed_ = false;
   }
   if (!options_.goes_on()) return;
-  if (client_.time().now() >= list_at_) return; // which is why it broke off, perhaps
+  if (is_list_wanted_ || client_.time().now() >= list_at_) return; // which is why it broke off, perhaps
   const bool is_too_old = version_.empty() || (!ended && ended.error().kind == refusal_kind::gone);
   if (is_too_old) {
     version_.clear();

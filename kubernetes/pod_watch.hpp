@@ -5,6 +5,7 @@
 #include "kubernetes/pod_record.hpp"
 #include "kubernetes/retry_pauses.hpp"
 
+#include <atomic>
 #include <functional>
 #include <string>
 #include <variant>
@@ -46,7 +47,8 @@ struct pod_watch_options {
 /// in the stream) begins with a list; after anything else it waits, as retry_pauses. Every 4 to 6
 /// minutes it lists in any case: a server whose etcd was restored has lower versions from then on,
 /// and tells a watch from before nothing until they have come as far again
-/// (https://github.com/kubernetes/kubernetes/issues/107457).
+/// (https://github.com/kubernetes/kubernetes/issues/107457). Who sees signs of that has it list at
+/// once.
 class pod_watch {
 public:
   /// `client` outlives it, and is used by nobody else meanwhile.
@@ -54,6 +56,8 @@ public:
 
   /// Blocks until `goes_on` says no.
   void run();
+  /// It lists within about a second, or once it can. Thread-safe.
+  void list_anew() { is_list_wanted_ = true; }
 
 private:
   void list();
@@ -65,8 +69,9 @@ private:
   api_client& client_;
   pod_watch_options options_;
   retry_pauses pauses_;
-  std::string version_;    ///< from which it is watched; "": it is to be listed
-  time_point list_at_{};   ///< so it is then
+  std::string version_;  ///< from which it is watched; "": it is to be listed
+  time_point list_at_{}; ///< so it is then
+  std::atomic<bool> is_list_wanted_ = false;
   bool has_moved_ = false; ///< something came since the last request
   bool is_listed_ = false; ///< and nothing has come since
   std::string broken_;     ///< what the stream in hand said of itself

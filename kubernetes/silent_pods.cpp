@@ -35,10 +35,12 @@ std::vector<std::string> silent_pods::look(const std::map<std::string, pod_recor
                                            const host_sights& hosts, time_point now) {
   std::vector<const pod_record*> late, news;
   std::map<std::string, silence> still;
+  is_in_doubt_ = false;
   for (const auto& [uid, pod] : pods) {
     if (!is_silent(pod, hosts)) continue;
     const auto known = silences_.find(uid);
     auto& one = still.emplace(uid, known == silences_.end() ? silence{now} : known->second).first->second;
+    if (now - one.since >= rules_.patience / 2 && !std::exchange(one.is_doubted, true)) is_in_doubt_ = true;
     if (now - one.since < rules_.patience) continue;
     late.push_back(&pod);
     if (!std::exchange(one.is_told, true)) news.push_back(&pod);

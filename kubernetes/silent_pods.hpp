@@ -32,19 +32,22 @@ public:
   /// @returns what people are to be told, once for each pod
   std::vector<std::string> look(const std::map<std::string, pod_record>& pods, const host_sights& hosts,
                                 time_point now);
+  /// Set by look(), once for each pod, before people are told: is it there at all?
+  bool is_in_doubt() const { return is_in_doubt_; }
   /// Which pods are silent, for people.
   const std::vector<std::string>& told() const { return told_; }
 
 private:
   struct silence {
     time_point since{};
-    bool is_told = false;
+    bool is_doubted = false, is_told = false;
   };
   std::vector<std::string> text_of(const std::vector<const pod_record*>& pods) const;
 
   silence_rules rules_;
   std::map<std::string, silence> silences_; ///< by uid
   std::vector<std::string> told_;
+  bool is_in_doubt_ = false;
 };
 
 } // namespace dlrun::kubernetes

@@ -56,10 +56,12 @@ protected:
        .own_pod = "control",
        .pod_template = nlohmann::json::parse(R"({"spec": {"containers": [{"image": ""}]}})")}};
   std::vector<std::string> told{}, warned{};
+  int lists = 0; ///< that were asked for
   host_pods pods{requests,
                  client,
                  {.tell = [this](const auto& text) { told.push_back(text); },
                   .warn = [this](const auto& text) { warned.push_back(text); },
+                  .list_anew = [this] { ++lists; },
                   .budget = "job-hosts"}};
 };
 
@@ -70,6 +72,20 @@ TEST_F(host_pods_test, makes_what_is_wanted_and_says_so) {
   run_for(10s);
   EXPECT_EQ(cluster.created, 2U);
   EXPECT_THAT(warned, IsEmpty());
+}
+
+/// As after a restoration of the server's etcd, of which the watch tells nothing.
+TEST_F(host_pods_test, forgets_a_pod_that_the_server_does_not_know_and_has_all_listed) {
+  run_for(10s);
+  EXPECT_EQ(lists, 0);
+  const auto gone = uid_of("job-hosts-1-1");
+  cluster.cut_off(gone);
+  run_for(900ms);
+  cluster.pods.erase(gone);
+  run_for(1min);
+  EXPECT_NE(uid_of("job-hosts-1-2"), "");
+  EXPECT_THAT(told, Not(Contains(HasSubstr("deleted pod job-hosts-1-1"))));
+  EXPECT_EQ(lists, 1);
 }
 
 TEST_F(host_pods_test, says_when_all_run_and_when_they_do_again) {

@@ -269,7 +269,7 @@ TEST_F(pod_requests_test, a_quota_is_told_as_such) {
 TEST_F(pod_requests_test, deletes_that_pod_and_no_other) {
   const delete_pod what{"job-hosts-1-2", "u7", "why"};
   const auto line = "DELETE /api/v1/namespaces/team-a/pods/job-hosts-1-2";
-  EXPECT_TRUE(requests.remove(what, soon()));
+  EXPECT_EQ(requests.remove(what, soon()), true);
   EXPECT_EQ(line_of(api.requests.back()), line);
   EXPECT_THAT(api.requests.back().headers, Contains("Content-Type: application/json"));
   EXPECT_EQ(json::parse(api.requests.back().body),
@@ -277,7 +277,7 @@ TEST_F(pod_requests_test, deletes_that_pod_and_no_other) {
     "preconditions": {"uid": "u7"}})"));
   for (const auto status : {404, 409}) {
     refusals[line] = refused(status, "not that one");
-    EXPECT_TRUE(requests.remove(what, soon())) << status;
+    EXPECT_EQ(requests.remove(what, soon()), false) << status;
   }
   refusals[line] = refused(422, "no");
   EXPECT_EQ(requests.remove(what, soon()).error().kind, refusal_kind::wrong);

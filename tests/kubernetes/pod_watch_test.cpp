@@ -67,7 +67,11 @@ protected:
     auto client = api.make_client();
     pod_watch watch{client,
                     {.selector = "a=b,c=d",
-                     .tell = [this](pod_news news) { told.push_back(text_of(news)); },
+                     .tell =
+                         [&](pod_news news) {
+                           told.push_back(text_of(news));
+                           if (told.back() == doubtful) watch.list_anew();
+                         },
                      .complain = [this](const api_refusal& why) { complaints.push_back(why.message); },
                      .works = [this] { ++worked; },
                      .goes_on = [this] { return !is_over; }}};
@@ -87,7 +91,8 @@ protected:
   std::vector<sent> streams;
   std::size_t next = 0;
   bool is_over = false;
-  int worked = 0; ///< times that it said so
+  std::string doubtful{}; ///< news, upon which it is asked for a list
+  int worked = 0;         ///< times that it said so
   std::vector<std::string> lists{}, watches{}, told{}, complaints{};
 };
 
@@ -99,6 +104,16 @@ TEST_F(pod_watch_test, lists_pods_and_tells_what_becomes_of_them) {
   EXPECT_THAT(lists, ElementsAre("GET /api/v1/namespaces/team-a/pods?labelSelector=a%3Db%2Cc%3Dd&limit=100"));
   EXPECT_EQ(watches.front(), "GET /api/v1/namespaces/team-a/pods?labelSelector=a%3Db%2Cc%3Dd&watch=true&"
                              "allowWatchBookmarks=true&timeoutSeconds=270&resourceVersion=10");
+}
+
+TEST_F(pod_watch_test, lists_anew_when_it_is_asked_to_and_once) {
+  streams = {{event("ADDED", pod(2, "11"))}, {event("ADDED", pod(3, "14"))}};
+  doubtful = "pod u2";
+  run();
+  EXPECT_THAT(told, ElementsAre("all u0 u1", "pod u2", "all u0 u1", "pod u3"));
+  EXPECT_THAT(lists, SizeIs(2));
+  EXPECT_THAT(watches[1], HasSubstr("resourceVersion=10")) << "as the list says";
+  EXPECT_THAT(complaints, IsEmpty());
 }
 
 TEST_F(pod_watch_test, asks_for_another_time_each_time) {

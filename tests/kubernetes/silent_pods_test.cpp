@@ -52,6 +52,17 @@ TEST_F(silent_pods_test, one_that_runs_and_does_not_join_is_told_once_with_both_
   EXPECT_THAT(silences.told(), IsEmpty());
 }
 
+TEST_F(silent_pods_test, one_is_in_doubt_once_before_it_is_told) {
+  run(0);
+  look_after(14s);
+  EXPECT_FALSE(silences.is_in_doubt());
+  now += 1s;
+  EXPECT_THAT(look(), IsEmpty());
+  EXPECT_TRUE(silences.is_in_doubt());
+  look_after(1s);
+  EXPECT_FALSE(silences.is_in_doubt());
+}
+
 TEST_F(silent_pods_test, those_that_are_silent_together_are_told_together) {
   for (std::uint32_t slot = 0; slot < 7; ++slot) run(slot);
   EXPECT_THAT(look_after(30s),
