@@ -1,5 +1,6 @@
 """Hosts for tests: network namespaces on one switch, each with a folder of its own."""
 
+import concurrent.futures
 import contextlib
 import ctypes
 import json
@@ -126,20 +127,25 @@ class net_hosts:
         job.folders_elsewhere = self.run_folders(run_dir)[1:]
         return job
 
+    def call_within(self, name, call):
+        """@returns what `call()` gives on that host: on a thread, which may be elsewhere than its process"""
+        made = concurrent.futures.Future()
+
+        def enter_and_call():
+            try:
+                with open(f"/run/netns/{self.namespace(name)}", "rb") as inside:
+                    if ctypes.CDLL(None, use_errno=True).setns(inside.fileno(), CLONE_NEWNET) != 0:
+                        raise OSError(ctypes.get_errno(), "setns")
+                made.set_result(call())
+            except Exception as why:  # for whoever waits
+                made.set_exception(why)
+
+        threading.Thread(target=enter_and_call).start()
+        return made.result()
+
     def listener(self, name, port):
         """A socket of this process that listens on that host."""
-        made = []
-
-        def listen():  # a thread may be elsewhere than its process
-            with open(f"/run/netns/{self.namespace(name)}", "rb") as inside:
-                if ctypes.CDLL(None, use_errno=True).setns(inside.fileno(), CLONE_NEWNET) != 0:
-                    raise OSError(ctypes.get_errno(), "setns")
-            made.append(socket.create_server((self.address(name), port)))
-
-        thread = threading.Thread(target=listen)
-        thread.start()
-        thread.join()
-        return made[0]
+        return self.call_within(name, lambda: socket.create_server((self.address(name), port)))
 
     def processes(self, name):
         """All that run there."""

@@ -50,6 +50,7 @@ class pod:
         self.make_folder()
         self.tell({"running": {}})
         self.thread = threading.Thread(target=self.keep_running, daemon=True)
+        cluster.add(self)  # it may be reached, or may not, before its first container is there
         self.thread.start()
 
     def tell(self, state):

@@ -8,6 +8,7 @@ import sys
 import kubernetes_schemas
 import small_data
 from bench_case import main
+from connections import listened_ports, lost_connections, lost_packets
 from dlrun_job import wait_until
 from etcd_members import own_authority
 from manifests_case import BAD_USAGE, host_template, writes_manifests
@@ -83,7 +84,7 @@ class writes_what_a_prometheus_needs(writes_manifests):
 
 
 class are_served(on_pods):
-    host_count = 8
+    host_count = 9
 
     def setUp(self):
         super().setUp()
@@ -91,7 +92,9 @@ class are_served(on_pods):
         certificate, key = self.authority.issue(NAME)
         self.cluster.objects["Secret", SECRET] = {"kind": "Secret", "metadata": {"name": SECRET}, "stringData": {
             "ca.crt": self.authority.certificate.read_text(), "tls.crt": certificate.read_text(), "tls.key": key.read_text()}}
-        self.prometheus = self.cluster.free_hosts.pop()
+        self.prometheus, self.namesake = (self.cluster.free_hosts.pop() for _ in range(2))
+        self.cluster.policies.add_other(self.prometheus, "monitoring")
+        self.cluster.policies.add_other(self.namesake, "team-b", {"app.kubernetes.io/name": "prometheus"})
 
     def words_for(self, verb, spec, *options):
         return super().words_for(verb, spec, "--metrics-secret", SECRET, *options)
@@ -108,6 +111,15 @@ class are_served(on_pods):
                        for name in ("dlrun_host_memory_bytes", "dlrun_host_memory_limit_bytes"))
         return [host for host in used if 0 < used[host] < limit[host]]
 
+    def expect_let_in_there_alone(self):
+        """To no other port, and nobody of another namespace."""
+        address = self.hosts.address(self.control.host)
+        others = [(address, port) for port in listened_ports(self.hosts, self.control.host) if port != PORT]
+        for host, targets in ((self.prometheus, others), (self.namesake, [*others, (address, PORT)])):
+            self.assertTrue(targets)
+            lost = lost_connections(self.hosts, host, targets, lambda: lost_packets(self.hosts, self.control.host, "ingress"))
+            self.assertEqual(lost, [], f"from {host}")
+
     def test_to_who_has_a_certificate_and_on_by_the_next_control_pod(self):
         spec = self.unhurried_spec()
         self.start(spec)
@@ -121,6 +133,7 @@ class are_served(on_pods):
         self.assertGreater(len(names), 1)
         for shown in ((), self.other.issue("prometheus")):
             self.assertEqual(self.scrape(*shown), "")
+        self.expect_let_in_there_alone()
         self.control.kill_container("Error")
         wait_until(lambda: "dlrun_step" in self.scrape(*own), "the next start of the control pod serves them")
         self.expect_complete(spec)

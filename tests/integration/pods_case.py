@@ -5,6 +5,7 @@ import shutil
 import signal
 
 import images
+import net_hosts
 import paused_runs
 import small_cluster
 from dlrun_job import BEGUN_AT_MOST, output_of, wait_until
@@ -36,7 +37,7 @@ class on_pods(job_on_pods, on_several_hosts):
     def make_cluster(self, shared):
         try:
             return small_cluster.cluster(self.hosts, self.bench.folder / "cluster", self.program, shared)
-        except images.no_image as why:
+        except (images.no_image, net_hosts.no_namespaces) as why:
             return self.leave_out(why)
 
     def expect_complete(self, spec):

@@ -1,8 +1,9 @@
 """What Kubernetes does with the objects of `dlrun manifests`, as small as tests need it, for lack of a cluster.
 
 Jobs fail, are suspended and are complete as the Job controller does it; other pods are made through the API server. What kubelets
-do is told there, unless their node is dead. Pods are on nodes, which are drained, lost and removed when a test says so. What is not here:
-seccomp, limits of memory and processor, network policies, probes.
+do is told there, unless their node is dead. Pods are on nodes, which are drained, lost and removed when a test says so. What NetworkPolicies do not let through is lost
+(network_policies): always, so each test of pods runs under those of its manifests. What is not here: seccomp, limits of memory,
+processors and disks, probes.
 """
 
 import base64
@@ -13,6 +14,7 @@ import threading
 import yaml
 
 import images
+from network_policies import network_policies
 from played_pod import WRITABLE_BY_GROUP, pod
 from pod_nodes import name_of, pod_nodes
 
@@ -31,7 +33,7 @@ class cluster:
     the end."""
 
     def __init__(self, hosts, folder, program, pauses):
-        """Pods are of an image of that program. Raises no_image where none can be built."""
+        """Pods are of an image of that program. Raises no_image where none can be built, no_namespaces where packets cannot be filtered."""
         self.api = None  # what plays the API server, if anybody does
         self.hosts, self.folder, self.image, self.pauses = hosts, folder, images.root_of(program), pauses
         self.gpu_module = None  # a file: what NVIDIA's container runtime brings into containers with GPUs, if nodes have any
@@ -39,7 +41,7 @@ class cluster:
         self.objects, self.pods, self.jobs_over = {}, [], {}
         self.succeeded = {}  # name of a Job -> the first of its pods that did
         self.room, self.pending = {}, []  # name of a Job -> so many of its pods have room; Pods that have none
-        self.nodes = pod_nodes(self)
+        self.nodes, self.policies = pod_nodes(self), network_policies(hosts)
         self.lock, self.is_closing = threading.RLock(), False
         folder.mkdir()
 
@@ -47,7 +49,8 @@ class cluster:
         return self
 
     def __exit__(self, *_):
-        self.is_closing = True
+        with self.lock:  # no pod is being made
+            self.is_closing = True
         for one in self.pods:
             with one.lock:
                 one.is_deleted = True
@@ -92,10 +95,18 @@ class cluster:
         new.write_text("\n".join(lines) + "\n")
         new.replace(root / "etc/hosts")
 
-    def renew_names(self):
-        for one in self.pods:
-            if one.phase == "Running":
-                self.write_names(one.folder / "root")
+    def add(self, new):
+        """A pod, before its first container: it has a name, and policies are enforced there, when that begins."""
+        with self.lock:
+            self.pods.append(new)
+            self.renew_network()
+
+    def renew_network(self):
+        """For the pods that there are: whom each finds by its name, and what may come there and go from there."""
+        there = [one for one in self.pods if one.phase == "Running"]
+        for one in there:
+            self.write_names(one.folder / "root")
+        self.policies.renew(self.objects, {one.host: one.labels for one in there})
 
     # ---- Jobs
 
@@ -195,10 +206,7 @@ class cluster:
             node = self.nodes.pick(made, is_of_job=job is not None)
             assert node is not None, self.nodes.why_none(made)
             made["spec"]["nodeName"] = name_of(node)
-            new = pod(self, made, self.free_hosts.pop(0), node, job)
-            self.pods.append(new)
-            self.renew_names()
-            return new
+            return pod(self, made, self.free_hosts.pop(0), node, job)
 
     # ---- Pods, as the API server tells them
 
@@ -230,7 +238,7 @@ class cluster:
                 self.on_job_pod_over(over)
             if self.api:
                 self.nodes.look_at_waiting()
-            self.renew_names()
+            self.renew_network()
 
     def on_job_pod_over(self, over):
         name = over.job["metadata"]["name"]
