@@ -2,7 +2,8 @@
 
 A pod is a network namespace of `net_hosts` and a folder; its container has the files of an image of scripts/build_image and no others,
 mounts, processes and a name of its own, no rights, and runs as the user that the manifest names, on a root that it cannot write to, with
-a token of its service account where the manifest wants one.
+a token of its service account where the manifest wants one. It has a memory cgroup of its own with the limit of the manifest, where
+cgroups can be made (memory_cgroups).
 """
 
 import contextlib
@@ -15,6 +16,8 @@ import threading
 import time
 
 import containers
+from api_objects import quantity
+from memory_cgroups import killed_whole
 from node_fit import gpus_of
 from pod_nodes import name_of
 from waiting import PATIENCE_S, wait_until
@@ -23,6 +26,7 @@ FIRST_BACK_OFF_S, BACK_OFF_MAX_S = 0.1, 1  # of Kubernetes: 10 s and 5 minutes
 POLL_S = 0.05
 GPU_MODULE = "/run/nvidia/libdlrun_cuda_stand_in.so"
 ACCOUNT_FOLDER = "/var/run/secrets/kubernetes.io/serviceaccount"
+OUT_OF_MEMORY = "OOMKilled", 137
 WRITABLE_BY_GROUP = 0o2777  # as the kubelet makes folders for fsGroup
 
 
@@ -45,8 +49,9 @@ class pod:
         self.folder = cluster.folder / "pods" / f"{self.name}.{len(cluster.pods)}"  # a name may come back
         self.log = cluster.folder / f"{self.name}.log"
         self.exit_codes, self.phase, self.is_deleted, self.is_replaced = [], "Running", False, False
-        self.restarts, self.container, self.lock = 0, None, threading.Lock()
-        self.ended_by = None  # reason and exit code, as Kubernetes tells them of its container
+        self.restarts, self.container, self.cgroup, self.lock = 0, None, None, threading.Lock()
+        self.ended_by = None  # reason and exit code, as Kubernetes tells them of its container that ended last; None: its own code
+        self.killed_as = None  # the same, of the one that runs
         self.make_folder()
         self.tell({"running": {}})
         self.thread = threading.Thread(target=self.keep_running, daemon=True)
@@ -160,10 +165,30 @@ class pod:
         with open(self.log, "ab") as output, self.lock:
             if self.is_deleted or self.is_lost:
                 return -signal.SIGTERM
-            self.container = subprocess.Popen(
+            self.cgroup = self.make_cgroup()
+            self.container = subprocess.Popen(self.in_its_cgroup(
                 [*self.cluster.hosts.within(self.host), "unshare", "--pid", "--fork", "--kill-child", "--uts", "sh", "-c", script, "sh",
-                 *self.as_its_user(words)], stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, start_new_session=True)
-        return self.container.wait()
+                 *self.as_its_user(words)]), stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, start_new_session=True)
+        return self.wait_for_container()
+
+    def make_cgroup(self):
+        """None: none can be made here."""
+        limit = quantity(self.only_container()["resources"]["limits"]["memory"])
+        return self.cluster.memory.make(self.name, int(limit)) if self.cluster.memory else None
+
+    def in_its_cgroup(self, words):
+        """The words that run others there."""
+        return self.cgroup.within(words) if self.cgroup else words
+
+    def wait_for_container(self):
+        """@returns its exit code"""
+        with killed_whole(self.cgroup) if self.cgroup else contextlib.nullcontext():
+            code = self.container.wait()
+        is_out_of_memory = code != 0 and self.cgroup is not None and self.cgroup.kills() > 0
+        if self.cgroup:
+            self.cgroup.remove()
+        self.ended_by, self.killed_as = OUT_OF_MEMORY if is_out_of_memory else self.killed_as, None
+        return code
 
     def keep_running(self):
         """Again after any end but a good one, as restartPolicy: OnFailure wants."""
@@ -204,9 +229,10 @@ class pod:
             os.kill(self.main_process() or self.container.pid, signal.SIGKILL)
 
     def kill_container(self, reason="Error", code=137):
-        """As when its memory is used up ("OOMKilled"): SIGKILL to the first process ends all. @param reason, code: what is told"""
-        self.ended_by = reason, code
-        os.kill(wait_until(self.main_process, f"{self.name} runs"), signal.SIGKILL)
+        """SIGKILL to the first process ends all. @param reason, code: what is told: "OOMKilled" as if its memory was used up"""
+        process = wait_until(self.main_process, f"{self.name} runs")
+        self.killed_as = reason, code
+        os.kill(process, signal.SIGKILL)
 
     def delete(self):
         """As `kubectl delete`. Returns when nothing of it runs."""
@@ -263,11 +289,12 @@ class pod:
             self.cluster.on_pod_to_end(self.object)
 
     def execute(self, *words):
-        """As `kubectl exec`. @returns exit code, output, complaints"""
+        """As `kubectl exec`, in its cgroup too. @returns exit code, output, complaints"""
         process = self.main_process()
         if process is None:
             return None, "", "it does not run"
-        done = subprocess.run(["nsenter", "--target", str(process), "--mount", "--net", "--pid", "--uts", *self.as_its_user(words)], capture_output=True, text=True, timeout=PATIENCE_S)
+        entered = ["nsenter", "--target", str(process), "--mount", "--net", "--pid", "--uts", *self.as_its_user(words)]
+        done = subprocess.run(self.in_its_cgroup(entered), capture_output=True, text=True, timeout=PATIENCE_S)
         return done.returncode, done.stdout, done.stderr
 
     def said(self):

@@ -1,19 +1,23 @@
 """What Kubernetes does with the objects of `dlrun manifests`, as small as tests need it, for lack of a cluster.
 
 Jobs fail, are suspended and are complete as the Job controller does it; other pods are made through the API server. What kubelets
-do is told there, unless their node is dead. Pods are on nodes, which are drained, lost and removed when a test says so. What NetworkPolicies do not let through is lost
-(network_policies): always, so each test of pods runs under those of its manifests. What is not here: seccomp, limits of memory,
-processors and disks, probes.
+do is told there, unless their node is dead. Pods are on nodes, which are drained, lost and removed when a test says so. Containers have the
+limits of memory of their manifests, by cgroups (memory_cgroups); where none can be made, as in a container of a CI without a cgroup that can
+be written to, they run without limits, stderr says so, and tests of limits alone are left out. What NetworkPolicies do not let through is lost
+(network_policies): always, so each test of pods runs under those of its manifests. What is not here: seccomp, limits of processors and
+disks, probes.
 """
 
 import base64
 import copy
 import shutil
+import sys
 import threading
 
 import yaml
 
 import images
+from memory_cgroups import memory_cgroups, no_cgroups
 from network_policies import network_policies
 from played_pod import WRITABLE_BY_GROUP, pod
 from pod_nodes import name_of, pod_nodes
@@ -42,10 +46,16 @@ class cluster:
         self.succeeded = {}  # name of a Job -> the first of its pods that did
         self.room, self.pending = {}, []  # name of a Job -> so many of its pods have room; Pods that have none
         self.nodes, self.policies = pod_nodes(self), network_policies(hosts)
+        self.memory = self.why_no_memory = None  # who limits it, or why nobody can
         self.lock, self.is_closing = threading.RLock(), False
         folder.mkdir()
 
     def __enter__(self):
+        try:
+            self.memory = memory_cgroups(f"{self.hosts.prefix}pods")
+        except no_cgroups as why:
+            self.why_no_memory = why
+            print(f"pods have no limits of memory here: {why}", file=sys.stderr)
         return self
 
     def __exit__(self, *_):
@@ -59,6 +69,8 @@ class cluster:
         for one in self.pods:
             one.thread.join()
             shutil.rmtree(one.folder, ignore_errors=True)
+        if self.memory:
+            self.memory.remove()
 
     # ---- what is in it
 
