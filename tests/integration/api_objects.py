@@ -3,15 +3,16 @@
 import base64
 import bisect
 import copy
-import datetime
 import json
 import re
 import threading
 import time
 import typing
 
+from object_conditions import stamp
+
 KINDS = {("", "pods"): "Pod", ("", "configmaps"): "ConfigMap", ("", "events"): "Event", ("", "serviceaccounts"): "ServiceAccount",
-         ("", "resourcequotas"): "ResourceQuota", ("", "limitranges"): "LimitRange", ("", "namespaces"): "Namespace",
+         ("", "resourcequotas"): "ResourceQuota", ("", "limitranges"): "LimitRange", ("", "namespaces"): "Namespace", ("", "nodes"): "Node",
          ("batch", "jobs"): "Job", ("policy", "poddisruptionbudgets"): "PodDisruptionBudget", ("rbac.authorization.k8s.io", "roles"): "Role",
          ("rbac.authorization.k8s.io", "rolebindings"): "RoleBinding"}
 RESOURCES = {kind: resource for (_, resource), kind in KINDS.items()}
@@ -45,10 +46,6 @@ def merged(into, patch):
         else:
             made[key] = merged(made.get(key), value)
     return made
-
-
-def stamp(in_s=0):
-    return (datetime.datetime.now(datetime.UTC) + datetime.timedelta(seconds=in_s)).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def quantity(text):
@@ -235,6 +232,8 @@ class api_space:
         if kind == "Pod":
             self.admit_pod(name, made)
             made["status"] = {"phase": "Pending"}
+        elif kind == "PodDisruptionBudget":
+            made["metadata"]["generation"] = 1
         self.created[kind, name] = time.time()
         if kind == "Event":
             self.events.append(made)
@@ -279,6 +278,8 @@ class api_space:
         after = merged(before, patch)
         if kind == "Pod" and after["spec"] != before["spec"]:
             raise refusal(422, f'Pod "{name}" is invalid: spec: Forbidden: pod updates may not change fields', "Invalid")
+        if kind == "PodDisruptionBudget" and after["spec"] != before["spec"]:
+            after["metadata"]["generation"] = before["metadata"].get("generation", 1) + 1
         before.update(after)  # the same object, which others have
         self.note("MODIFIED", kind, before)
         if "deletionTimestamp" in before["metadata"] and not before["metadata"].get("finalizers"):
@@ -287,12 +288,26 @@ class api_space:
             self.players.on_job(self, name)
         return before
 
+    def patch_status(self, kind, name, body):
+        """The subresource: of the object nothing else changes."""
+        one, patch = self.there(kind, name), json.loads(body)
+        one["status"] = merged(one.get("status", {}), patch.get("status", {}))
+        self.note("MODIFIED", kind, one)
+        return one
+
+    def check_preconditions(self, kind, one, wanted):
+        """Of a deletion."""
+        meta = one["metadata"]
+        for key, called in (("uid", "UID"), ("resourceVersion", "ResourceVersion")):
+            if wanted.get(key) not in (None, meta[key]):
+                raise refusal(409, f'Operation cannot be fulfilled on {RESOURCES[kind]} "{meta["name"]}": Precondition failed: {called} in'
+                              f" precondition: {wanted[key]}, {called} in object meta: {meta[key]}", "Conflict")
+
     def delete(self, kind, name, options):
-        going, wanted = self.there(kind, name), options.get("preconditions", {}).get("uid")
-        if wanted is not None and going["metadata"]["uid"] != wanted:
-            raise refusal(409, f'Operation cannot be fulfilled on {RESOURCES[kind]} "{name}": Precondition failed: UID in precondition: {wanted},'
-                          f" UID in object meta: {going['metadata']['uid']}", "Conflict")
-        self.end(going, kind, options.get("gracePeriodSeconds"))
+        going = self.there(kind, name)
+        self.check_preconditions(kind, going, options.get("preconditions", {}))
+        if not options.get("dryRun"):
+            self.end(going, kind, options.get("gracePeriodSeconds"))
         return going
 
     def end(self, going, kind="Pod", grace_s=None):

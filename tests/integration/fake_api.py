@@ -1,9 +1,10 @@
 """An API server of Kubernetes for tests: as much of one as dlrun asks, over TLS, with the rights that Roles give.
 
-What it keeps is in api_objects. Of the objects of its first namespace a test is the owner, (kind, name) -> object, and may add to them
-behind this. What it is told of a Job it hands on, to whoever plays the Job's controller, and what of Pods, to whoever plays the kubelets.
-Tokens expire, histories are compacted, an etcd is restored, streams are cut or silent when a test says so, and requests are refused on order. What is not here:
-schemas, defaults, admission but quotas and limits, and what dlrun does not ask for.
+What it keeps is in api_objects, what it says to evictions in api_evictions, controllers behind it are in played_controllers. Of the objects
+of its first namespace a test is the owner, (kind, name) -> object, and may add to them behind this. What it is told of a Job it hands on, to
+whoever plays the Job's controller, and what of Pods, to whoever plays the kubelets. Tokens expire, histories are compacted, an etcd is
+restored, streams are cut or silent when a test says so, and requests are refused on order. What is not here: schemas, defaults, admission
+but quotas and limits, and what neither dlrun nor `kubectl drain` asks for.
 tests/kubernetes/fake_api_server runs it alone; tests/kubernetes/api_conformance holds it to what real servers do.
 """
 
@@ -19,9 +20,12 @@ import threading
 import time
 import urllib.parse
 
+from api_evictions import evict
 from api_objects import KINDS, api_history, api_space, refusal
+from played_controllers import played_controllers
 
 NAMESPACE = "default"
+UNSPACED = ("namespaces", "nodes")  # which are in no namespace
 ADMIN = None  # an account that may do everything
 REVIEWS = ("authorization.k8s.io", "selfsubjectaccessreviews")
 PATH = re.compile(r"/(?:api|apis/(?P<group>[^/]+))/v1(?:/namespaces/(?P<space>[^/?]+)(?=/))?/(?P<resource>[^/?]+)(?:/(?P<name>[^/?]+))?"
@@ -50,13 +54,14 @@ class fake_api:
         self.lock = threading.RLock()
         self.history, self.played_by = api_history(self.lock), played_by or players()
         self.space = api_space(NAMESPACE, self.history, objects, self.played_by)
-        self.spaces, self.namespaces = {NAMESPACE: self.space}, api_space("", self.history, {}, self.played_by)
-        self.namespaces.objects["Namespace", NAMESPACE] = {"kind": "Namespace", "metadata": {"name": NAMESPACE}}
+        self.spaces, self.unspaced = {NAMESPACE: self.space}, api_space("", self.history, {}, self.played_by)
+        self.unspaced.objects["Namespace", NAMESPACE] = {"kind": "Namespace", "metadata": {"name": NAMESPACE}}
         self.objects, self.created, self.events = self.space.objects, self.space.created, self.space.events
         self.tokens = {}  # token -> (namespace, name) of a service account, or ADMIN
         self.asked, self.asked_at = [], []  # "get jobs/x", and time.monotonic() of each
         self.orders = []  # [pattern, refusal, for how many requests]
         self.is_stopped, self.connections = False, []
+        self.controllers = played_controllers(self)
         self.context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         self.context.load_cert_chain(certificate, key)
         self.listen(listener)
@@ -126,13 +131,13 @@ class fake_api:
         found = PATH.match(path)
         if not found or method not in VERBS:
             raise refusal(404, "the server could not find the requested resource", "NotFound")
-        group, resource, name = found["group"] or "", found["resource"], found["name"]
+        group, resource, name, part = found["group"] or "", found["resource"], found["name"], found["part"]
         query = dict(urllib.parse.parse_qsl(found["query"] or ""))
         verb = VERBS[method]
         if verb == "get" and name is None:
             verb = "watch" if query.get("watch") == "true" else "list"
         with self.lock:
-            self.asked.append(f"{verb} {resource}" + (f"/{name}" if name else ""))
+            self.asked.append("/".join((f"{verb} {resource}", *filter(None, (name, part)))))
             self.asked_at.append(time.monotonic())
             self.obey_orders()
             token = headers.get("Authorization", "").removeprefix("Bearer ")
@@ -141,12 +146,12 @@ class fake_api:
             account = self.tokens[token]
             if (group, resource) == REVIEWS:
                 return 201, self.review(account, json.loads(body))
-            self.expect_right(account, verb, group, resource, name, found["space"])
+            self.expect_right(account, verb, (group, resource, part), name, found["space"])
             if (group, resource) not in KINDS:
                 raise refusal(404, "the server could not find the requested resource", "NotFound")
             kind, space = KINDS[group, resource], self.space_of(found["space"], resource)
-            if found["part"]:
-                return self.answer_part(space, kind, name, found["part"])
+            if part:
+                return self.answer_part(space, kind, name, (verb, part), query, body)
             return self.answer_in(space, kind, name, verb, query, headers, body)
 
     def obey_orders(self):
@@ -158,8 +163,8 @@ class fake_api:
                 raise order[1]
 
     def space_of(self, name, resource):
-        if resource == "namespaces":
-            return self.namespaces
+        if resource in UNSPACED:
+            return self.unspaced
         if name not in self.spaces:
             raise refusal(404, f'namespaces "{name}" not found', "NotFound")
         return self.spaces[name]
@@ -178,14 +183,22 @@ class fake_api:
             return 200, space.delete(kind, name, json.loads(body or b"{}"))
         return 200, space.there(kind, name) if verb == "get" else getattr(space, verb)(kind, query)
 
-    def answer_part(self, space, kind, name, part):
-        """A subresource: the token of a service account."""
-        if (kind, part) != ("ServiceAccount", "token"):
-            raise refusal(404, "the server could not find the requested resource", "NotFound")
-        space.there(kind, name)
+    def answer_part(self, space, kind, name, asked, query, body):
+        """A subresource. @param asked verb and name of it"""
+        if (kind, asked) == ("Pod", ("create", "eviction")):
+            return 201, evict(space, name, json.loads(body), query.get("dryRun"))
+        if kind in ("Pod", "Node") and asked == ("patch", "status"):
+            return 200, space.patch_status(kind, name, body)
+        if (kind, asked) == ("ServiceAccount", ("create", "token")):
+            return 201, self.make_token(space, name)
+        raise refusal(404, "the server could not find the requested resource", "NotFound")
+
+    def make_token(self, space, name):
+        """Of a service account."""
+        space.there("ServiceAccount", name)
         token = secrets.token_hex(16)
         self.tokens[token] = space.name, name
-        return 201, {"kind": "TokenRequest", "apiVersion": "authentication.k8s.io/v1", "status": {"token": token}}
+        return {"kind": "TokenRequest", "apiVersion": "authentication.k8s.io/v1", "status": {"token": token}}
 
     # ---- namespaces
 
@@ -195,7 +208,7 @@ class fake_api:
 
     def end_namespace(self, name):
         """It takes nothing new, and is gone when all in it is."""
-        going, space = self.namespaces.there("Namespace", name), self.spaces[name]
+        going, space = self.unspaced.there("Namespace", name), self.spaces[name]
         if not space.is_ending:
             space.is_ending = True
             going["metadata"]["deletionTimestamp"], going["status"] = "now", {"phase": "Terminating"}
@@ -207,36 +220,43 @@ class fake_api:
     def look_at_namespaces(self):
         for name in [name for name, space in self.spaces.items() if space.is_ending and not space.objects]:
             del self.spaces[name]
-            self.namespaces.remove(self.namespaces.there("Namespace", name), "Namespace")
+            self.unspaced.remove(self.unspaced.there("Namespace", name), "Namespace")
 
     # ---- rights
 
-    def expect_right(self, account, verb, group, resource, name, space):
-        if self.may(account, verb, group, resource, name, space):
+    def expect_right(self, account, verb, what, name, space):
+        """@param what group, resource, and part of it or None"""
+        if self.may(account, verb, what, name, space):
             return
+        group, resource, part = what
         of_group, of_name = f".{group}" if group else "", f' "{name}"' if name else ""
         raise refusal(403, f'{resource}{of_group}{of_name} is forbidden: User "system:serviceaccount:{account[0]}:{account[1]}" cannot {verb}'
-                      f' resource "{resource}" in API group "{group}" in the namespace "{space}"', "Forbidden")
+                      f' resource "{with_part(resource, part)}" in API group "{group}" in the namespace "{space}"', "Forbidden")
 
-    def may(self, account, verb, group, resource, name, space):
+    def may(self, account, verb, what, name, space):
         """As the Roles of the namespace say that are bound to the account."""
         if account is ADMIN:
             return True
-        there = self.spaces.get(space)
+        there, (group, resource, part) = self.spaces.get(space), what
         for binding in there.of("RoleBinding") if there else ():
             if not any(one["kind"] == "ServiceAccount" and (one.get("namespace", space), one["name"]) == account
                        for one in binding["subjects"]):
                 continue
             for rule in there.there("Role", binding["roleRef"]["name"])["rules"]:
-                if group in rule["apiGroups"] and resource in rule["resources"] and verb in rule["verbs"] and (
+                if group in rule["apiGroups"] and with_part(resource, part) in rule["resources"] and verb in rule["verbs"] and (
                         "resourceNames" not in rule or name in rule["resourceNames"]):
                     return True
         return False
 
     def review(self, account, asked):
         of = asked["spec"]["resourceAttributes"]
-        allowed = self.may(account, of["verb"], of.get("group", ""), of["resource"], of.get("name"), of["namespace"])
-        return asked | {"status": {"allowed": allowed}}
+        what = of.get("group", ""), of["resource"], of.get("subresource")
+        return asked | {"status": {"allowed": self.may(account, of["verb"], what, of.get("name"), of["namespace"])}}
+
+
+def with_part(resource, part):
+    """As Roles name subresources."""
+    return f"{resource}/{part}" if part else resource
 
 
 def make_server(api, listener, context):

@@ -11,7 +11,7 @@ import random
 import threading
 import time
 
-from api_objects import stamp
+from object_conditions import stamp
 from pod_jobs import players_of
 
 NODES = 100

@@ -18,16 +18,17 @@ def gpus_of(spec):
 
 
 def bears(toleration, taint):
+    """A toleration without a key or an effect bears all."""
     key, value, effect = taint
     is_its = toleration.get("operator", "Equal") == "Exists" or toleration.get("value", "") == value
-    return toleration.get("key") == key and is_its and toleration.get("effect", effect) == effect
+    return (toleration.get("key") or key) == key and is_its and (toleration.get("effect") or effect) == effect
 
 
-def why_not(kind, spec, gpus_left):
+def why_not(labels, taints, spec, gpus_left):
     """Why a node takes no such pod, in the words of the scheduler; "" where it does."""
-    if not spec.get("nodeSelector", {}).items() <= kind.labels.items():
+    if not spec.get("nodeSelector", {}).items() <= labels.items():
         return "node(s) didn't match Pod's node affinity/selector"
-    for taint in kind.taints:
+    for taint in taints:
         if taint[2] in HARD_EFFECTS and not any(bears(one, taint) for one in spec.get("tolerations", ())):
             return f"node(s) had untolerated taint {{{taint[0]}: {taint[1]}}}"
     return f"Insufficient {GPU}" if gpus_of(spec) > gpus_left else ""

@@ -19,6 +19,7 @@ import containers
 from api_objects import quantity
 from memory_cgroups import killed_whole
 from node_fit import gpus_of
+from object_conditions import set_condition
 from pod_nodes import name_of
 from waiting import PATIENCE_S, wait_until
 
@@ -60,15 +61,20 @@ class pod:
 
     def tell(self, state):
         """As its kubelet does. @param state of its container"""
+        self.state = state
         container = {"name": "dlrun", "restartCount": self.restarts, "state": state}
         if self.exit_codes:
             reason, code = self.ended_by or ("Error", self.exit_codes[-1])
             container["lastState"] = {"terminated": {"reason": reason, "exitCode": code}}
-        self.object["status"] = {"phase": self.phase, "podIP": self.cluster.hosts.address(self.host), "containerStatuses": [container]}
-        if self.is_evicted:
-            self.object["status"]["reason"] = "Evicted"
-        if self.cluster.api and not self.is_cut_off and self.cluster.objects.get(("Pod", self.name)) is self.object:
-            self.cluster.api.space.note("MODIFIED", "Pod", self.object)
+        with self.cluster.lock:  # others set conditions
+            status = {"phase": self.phase, "podIP": self.cluster.hosts.address(self.host), "containerStatuses": [container]}
+            self.object["status"] = status | {"conditions": self.object.get("status", {}).get("conditions", [])}
+            set_condition(self.object, "Ready", str(self.phase == "Running" and "running" in state))
+            if self.is_evicted:
+                self.object["status"]["reason"] = "Evicted"
+                set_condition(self.object, "DisruptionTarget", "True", "TerminationByKubelet")
+            if self.cluster.api and not self.is_cut_off and self.cluster.objects.get(("Pod", self.name)) is self.object:
+                self.cluster.api.space.note("MODIFIED", "Pod", self.object)
 
     # ---- its folder
 

@@ -282,7 +282,7 @@ class struck_pods(job_on_pods):
     def drained(self):
         node, going = self.node_to_strike()
         sign = self.joined(*going)
-        self.nodes.drain(node)
+        self.beside(self.nodes.drain, node)
         return sign
 
     def node_gone(self):

@@ -48,6 +48,14 @@ class cluster_api(fake_api.fake_api):
                          played_by or players_of(cluster))
         cluster.api, cluster.lock = self, self.lock  # each calls the other
 
+    def __enter__(self):
+        self.controllers.__enter__()
+        return super().__enter__()
+
+    def __exit__(self, *_):
+        self.controllers.__exit__()
+        super().__exit__()
+
     def come_back(self):
         """After stop(), at the same address."""
         self.begin_again(self.cluster.hosts.listener(self.where, API_PORT))

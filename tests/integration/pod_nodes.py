@@ -2,10 +2,17 @@
 
 import collections
 import threading
+import time
 
+from api_evictions import API_VERSION, disrupt, evict
+from api_objects import refusal
+from api_taints import UNSCHEDULABLE, taints_of
 from node_fit import gpus_of, node_kind, why_not
+from object_conditions import set_condition
 
 NODES = 4
+TOO_MANY = 429
+EVICTED_AGAIN_S = 0.1  # of `kubectl drain`: 5 s
 
 
 def name_of(node):
@@ -19,15 +26,46 @@ def kept_off(made):
             if (one["key"], one["operator"]) == ("metadata.name", "NotIn")]
 
 
+def objects_of(taints):
+    """@param taints (key, value, effect)"""
+    return [{"key": key, "value": value, "effect": effect} for key, value, effect in taints]
+
+
 class pod_nodes:
-    """@param cluster whose pods these are; its lock guards all here"""
+    """What the API server knows of them are Nodes there, with taints, cordons and conditions.
+    @param cluster whose pods these are; its lock guards all here"""
 
     def __init__(self, cluster):
         self.cluster, self.count = cluster, NODES
-        self.cordoned, self.lost = set(), set()
+        self.lost = set()
+        self.refused = collections.defaultdict(list)  # name of a pod -> why budgets did not let it go
         self.variables = {}  # node -> what containers have there, as if its processor were another one
         self.has_image, self.waiting = True, []  # Pods that could not begin yet
         self.kinds = collections.defaultdict(node_kind)
+
+    def object_of(self, node):
+        """Its Node."""
+        space, name = self.cluster.api.unspaced, name_of(node)
+        if ("Node", name) not in space.objects:
+            space.create("Node", {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name},
+                                  "spec": {"taints": objects_of(self.kinds[node].taints)},
+                                  "status": {"conditions": [{"type": "Ready", "status": "True"}]}})
+        return space.objects["Node", name]
+
+    def change(self, node, **spec):
+        """Of its Node."""
+        with self.cluster.lock:
+            self.object_of(node)["spec"] |= spec
+            self.on_changed(node)
+
+    def on_changed(self, node):
+        self.cluster.api.unspaced.note("MODIFIED", "Node", self.object_of(node))
+        self.cluster.api.controllers.look()
+        self.look_at_waiting()
+
+    @property
+    def cordoned(self):
+        return {node for node in range(self.count) if self.object_of(node)["spec"].get("unschedulable")}
 
     def pick(self, made, is_of_job=False):
         """The node with the fewest pods; None: none takes it. Pods of Jobs are taken by those that are cordoned too."""
@@ -44,12 +82,12 @@ class pod_nodes:
         """That node takes no such pod; "" where it does."""
         if node in self.lost:
             return "node(s) had untolerated taint {node.kubernetes.io/unreachable: }"
-        if node in self.cordoned and not is_of_job:
+        if self.object_of(node)["spec"].get("unschedulable") and not is_of_job:
             return "node(s) were unschedulable"
         if name_of(node) in kept_off(made):
             return "node(s) didn't match Pod's node affinity/selector"
-        kind = self.kinds[node]
-        return why_not(kind, made["spec"], kind.gpus - sum(gpus_of(one.spec) for one in self.pods_on(node)))
+        kind, taints = self.kinds[node], [one for one in taints_of(self.object_of(node)) if one[0] != UNSCHEDULABLE]
+        return why_not(kind.labels, taints, made["spec"], kind.gpus - sum(gpus_of(one.spec) for one in self.pods_on(node)))
 
     def why_none(self, made):
         """In the words of the scheduler."""
@@ -64,22 +102,62 @@ class pod_nodes:
     # ---- what happens to them
 
     def drain(self, node):
-        """As `kubectl drain`: it takes no pods any more, and those there end in order. @returns those"""
+        """As `kubectl drain`: it takes no pods any more, and those there are evicted, each when its budget lets it go. Blocks until they are
+        gone. @returns those"""
+        self.cordon(node)
         with self.cluster.lock:
-            self.cordoned.add(node)
             going = self.pods_on(node)
-        for one in going:
-            threading.Thread(target=one.delete, daemon=True).start()
+        asking = [threading.Thread(target=self.evict_in_the_end, args=(one,), daemon=True) for one in going]
+        for one in asking:
+            one.start()
+        for one in asking:
+            one.join()
         return going
 
-    def cordon(self, *nodes):
+    def evict_in_the_end(self, one):
+        while not self.try_eviction(one):
+            time.sleep(EVICTED_AGAIN_S)  # of a client; whoever waits for what comes of it polls
+        while self.is_there(one) and not one.is_cut_off:
+            time.sleep(EVICTED_AGAIN_S)
+
+    def is_there(self, one):
+        """As the API server says."""
+        return not self.cluster.is_closing and self.cluster.objects.get(("Pod", one.name)) is one.object
+
+    def try_eviction(self, one):
+        """@returns whether it is to go"""
         with self.cluster.lock:
-            self.cordoned.update(nodes)
+            if not self.is_there(one):
+                return True
+            if self.cluster.api.is_stopped:
+                return False
+            try:
+                evict(self.cluster.api.space, one.name, {"apiVersion": API_VERSION, "kind": "Eviction", "metadata": {"name": one.name}})
+            except refusal as why:
+                assert why.code == TOO_MANY, why
+                self.refused[one.name].append(why.status["details"]["causes"][0]["message"])
+                return False
+            return True
+
+    def cordon(self, *nodes):
+        for node in nodes:
+            self.change(node, unschedulable=True)
 
     def uncordon(self, *nodes):
+        for node in nodes:
+            self.change(node, unschedulable=False)
+
+    def taint(self, node, *taints):
+        """From now on it has these and no others. @param taints (key, value, effect)"""
+        self.change(node, taints=objects_of(taints))
+
+    def set_ready(self, node, status):
+        """What its kubelet says of it: "True" or "False"; "Unknown": nothing any more."""
         with self.cluster.lock:
-            self.cordoned.difference_update(nodes)
-            self.look_at_waiting()
+            set_condition(self.object_of(node), "Ready", status)
+            for one in self.pods_on(node) if status == "True" else ():
+                one.tell(one.state)
+            self.on_changed(node)
 
     def lose(self, node):
         """With all that runs and is stored there, and nobody says so. @returns the pods that were there"""
@@ -91,16 +169,17 @@ class pod_nodes:
         return gone
 
     def evict(self, node):
-        """As Kubernetes does when it hears nothing of the node any more: its pods are to end, and nobody says that they have."""
+        """As the taint manager does when nothing was heard of the node for long: its pods are to end, and nobody says that they have."""
         with self.cluster.lock:
-            going = [one for one in self.cluster.pods if one.node == node and one.is_cut_off and one.phase == "Running"]
-        for one in going:
-            self.cluster.api.space.end(one.object)
+            for one in self.cluster.pods:
+                if one.node == node and one.is_cut_off and one.phase == "Running":
+                    disrupt(self.cluster.api.space, one.object, "DeletionByTaintManager", "Taint manager: deleting due to NoExecute taint")
 
     def replace(self, node):
         """As when somebody deletes the Node: its pods are gone with it. Another one comes in its place."""
         with self.cluster.lock:
             self.lost.discard(node)
+            self.cluster.api.unspaced.remove(self.object_of(node), "Node")
             gone = [one for one in self.cluster.pods if one.node == node and one.is_lost and one.phase == "Running"]
             for one in gone:
                 one.phase = "Failed"
@@ -114,7 +193,7 @@ class pod_nodes:
         with self.cluster.lock:
             for node, kind in kinds.items():
                 self.kinds[node] = kind
-            self.look_at_waiting()
+                self.taint(node, *kind.taints)
 
     # ---- pods that cannot begin
 

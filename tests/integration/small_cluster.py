@@ -1,11 +1,11 @@
 """What Kubernetes does with the objects of `dlrun manifests`, as small as tests need it, for lack of a cluster.
 
 Jobs fail, are suspended and are complete as the Job controller does it; other pods are made through the API server. What kubelets
-do is told there, unless their node is dead. Pods are on nodes, which are drained, lost and removed when a test says so. Containers have the
-limits of memory of their manifests, by cgroups (memory_cgroups); where none can be made, as in a container of a CI without a cgroup that can
-be written to, they run without limits, stderr says so, and tests of limits alone are left out. What NetworkPolicies do not let through is lost
-(network_policies): always, so each test of pods runs under those of its manifests. What is not here: seccomp, limits of processors and
-disks, probes.
+do is told there, unless their node is dead. Pods are on nodes, which are drained as budgets let it, tainted, lost and removed when a test
+says so. Containers have the limits of memory of their manifests, by cgroups (memory_cgroups); where none can be made, as in a container of
+a CI without a cgroup that can be written to, they run without limits, stderr says so, and tests of limits alone are left out. What
+NetworkPolicies do not let through is lost (network_policies): always, so each test of pods runs under those of its manifests. What is not
+here: seccomp, limits of processors and disks, probes.
 """
 
 import base64

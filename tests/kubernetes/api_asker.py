@@ -11,8 +11,10 @@ import urllib.parse
 PATIENCE_S = 60  # controllers of a real cluster take their time
 POLL_S = 0.05
 PLURALS = {"Pod": "/api/v1", "ConfigMap": "/api/v1", "Event": "/api/v1", "ServiceAccount": "/api/v1", "ResourceQuota": "/api/v1",
-           "LimitRange": "/api/v1", "Namespace": "/api/v1", "Job": "/apis/batch/v1", "Role": "/apis/rbac.authorization.k8s.io/v1",
+           "LimitRange": "/api/v1", "Namespace": "/api/v1", "Node": "/api/v1", "Job": "/apis/batch/v1",
+           "PodDisruptionBudget": "/apis/policy/v1", "Role": "/apis/rbac.authorization.k8s.io/v1",
            "RoleBinding": "/apis/rbac.authorization.k8s.io/v1"}
+UNSPACED = ("Namespace", "Node")
 
 
 class wrong(Exception):
@@ -61,7 +63,7 @@ class asker:
         return made
 
     def path(self, kind, name=None, query=None, space=None):
-        made = PLURALS[kind] + ("" if kind == "Namespace" else f"/namespaces/{space or self.name_space}") + f"/{kind.lower()}s"
+        made = PLURALS[kind] + ("" if kind in UNSPACED else f"/namespaces/{space or self.name_space}") + f"/{kind.lower()}s"
         return made + (f"/{name}" if name else "") + (f"?{urllib.parse.urlencode(query)}" if query else "")
 
     def connect(self, timeout_s):
@@ -102,6 +104,14 @@ class asker:
 
     def patch(self, kind, name, body, content_type="application/merge-patch+json"):
         return self.ask("PATCH", self.path(kind, name), body, content_type)
+
+    def patch_status(self, kind, name, status, content_type="application/merge-patch+json"):
+        return self.ask("PATCH", self.path(kind, name) + "/status", {"status": status}, content_type)
+
+    def evict(self, name, called=None, query="", **options):
+        """@param called in the Eviction, if by another name; options: of the deletion"""
+        whole = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": called or name}} | ({"deleteOptions": options} if options else {})
+        return self.ask("POST", self.path("Pod", name) + f"/eviction{query}", whole)
 
     def delete(self, kind, name, **options):
         return self.ask("DELETE", self.path(kind, name), {"apiVersion": "v1", "kind": "DeleteOptions", **options})

@@ -15,10 +15,14 @@ sys.path[:0] = [str(HERE), str(HERE.parent / "integration")]
 
 import api_asker
 import api_cases
+import api_evictions
 import api_objects
+import fake_api
 import lone_server
+import played_controllers
 import played_nodes
 from api_objects import api_history, api_space, refusal
+from api_taints import taint_manager
 from bench_case import write_counts
 from waiting import wait_until
 
@@ -142,6 +146,25 @@ def end_at_once(method, self, going, kind="Pod", _=None):
     method(self, going, kind, 0)
 
 
+def delete_without_a_word(_, space, pod, reason, message, options=()):
+    space.delete("Pod", pod["metadata"]["name"], dict(options))
+
+
+def disrupt_in_earnest(method, space, pod, reason, message, options=()):
+    method(space, pod, reason, message, {key: value for key, value in dict(options).items() if key != "dryRun"})
+
+
+def count_gone_ones(method, space, budget):
+    """Those that go, as if they were there."""
+    method(space, budget)
+    status = budget["status"]
+    status["disruptionsAllowed"] = max(0, sum(map(api_evictions.is_ready, space.of("Pod"))) - status.get("desiredHealthy", 0))
+
+
+def one_for_none(method, spec, pods):
+    return method({"minAvailable": 0, **spec}, pods)
+
+
 class tokens_of_all(dict):
     def __contains__(self, token):
         return True
@@ -157,6 +180,7 @@ def faults_of(server):
     no_ends = nothing(played_nodes.played_nodes, "end_of_container")
     no_admission = nothing(api_space, "admit_pod")
     no_garbage = nothing(api_space, "collect_garbage")
+    no_budgets = nothing(api_evictions, "ask_budgets")
     return {
         "object_is_made": changed(api_history, "give_version", number_only),
         "name_is_taken_once": changed(api_space, "create", replace),
@@ -181,6 +205,19 @@ def faults_of(server):
         "watch_from_too_long_ago_is_refused": changed(api_history, "watch", watch_from_now),
         "stranger_is_refused": mock.patch.object(server, "tokens", tokens_of_all()),
         "account_may_what_its_role_says": mock.patch.object(lone_server.fake_api, "may", lambda *_: True),
+        "budget_counts_pods_that_are_ready": nothing(played_controllers, "look_at_budget"),
+        "budget_without_a_number_lets_none_go": changed(api_evictions, "wanted_of", one_for_none),
+        "eviction_waits_for_its_budget": no_budgets,
+        "budget_gives_each_disruption_once": changed(played_controllers, "look_at_budget", count_gone_ones),
+        "pods_that_are_not_ready_go_where_the_budget_says_so": changed(api_evictions, "lets_unready_go", lambda *_: False),
+        "evicted_pod_says_why_before_it_goes": changed(api_evictions, "disrupt", delete_without_a_word),
+        "eviction_names_a_uid": nothing(api_space, "check_preconditions"),
+        "eviction_may_be_tried": changed(api_evictions, "disrupt", disrupt_in_earnest),
+        "budget_cannot_count_what_has_no_scale": changed(api_evictions, "expected_scale", lambda _, pods: len(pods)),
+        "pod_of_two_budgets_is_not_evicted": no_budgets,
+        "eviction_is_a_right_of_its_own": changed(fake_api, "with_part", lambda _, resource, part: resource),
+        "taint_drives_out_who_does_not_bear_it": nothing(taint_manager, "look_at"),
+        "node_that_is_not_ready_is_tainted": nothing(played_controllers, "look_at_node"),
         "quota_is_kept": no_admission,
         "limits_are_kept": no_admission,
         "namespace_that_ends_takes_nothing": changed(api_space, "create", create_ever),

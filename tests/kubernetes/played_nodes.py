@@ -1,6 +1,6 @@
-"""Plays what stands behind an API server: Job controller, garbage collector, scheduler and kubelet, without a container.
+"""Plays what stands behind an API server: controllers, garbage collector, scheduler and the kubelet of one node, without a container.
 
-Level-triggered: one thread looks at all objects again and again. Of a container's command it knows `sh -c "exit N"`, which ends with N, and
+Level-triggered: one thread looks at all objects again and again. Pods on other nodes are let be. Of a container's command it knows `sh -c "exit N"`, which ends with N, and
 `sh -c "sleep N"`, which goes on until its pod is to end. Pods with a node selector find no node.
 """
 
@@ -8,7 +8,9 @@ import secrets
 import threading
 
 from api_objects import is_over
+from object_conditions import set_condition
 
+NODE = "node-1"
 PASS_S = 0.02
 STARTED_AFTER, ENDED_AFTER = 2, 5  # passes
 
@@ -35,6 +37,7 @@ class played_nodes:
             with self.api.lock:
                 for space in list(self.api.spaces.values()):
                     self.look_at(space)
+                self.api.controllers.look()
                 self.api.look_at_namespaces()
 
     def look_at(self, space):
@@ -82,6 +85,8 @@ class played_nodes:
 
     def look_at_pod(self, space, pod):
         uid, spec = pod["metadata"]["uid"], pod["spec"]
+        if spec.get("nodeName", NODE) != NODE:
+            return
         self.ages[uid] = self.ages.get(uid, 0) + 1
         if "deletionTimestamp" in pod["metadata"]:
             if self.ages[uid] >= ENDED_AFTER:
@@ -95,19 +100,18 @@ class played_nodes:
 
     def schedule(self, space, pod):
         if not spec_allows(pod):
-            conditions = [{"type": "PodScheduled", "status": "False", "reason": "Unschedulable",
-                           "message": "0/1 nodes are available: 1 node(s) didn't match Pod's node affinity/selector."}]
-            if pod["status"].get("conditions") != conditions:
-                pod["status"]["conditions"] = conditions
+            why = "0/1 nodes are available: 1 node(s) didn't match Pod's node affinity/selector."
+            if set_condition(pod, "PodScheduled", "False", "Unschedulable", why):
                 space.note("MODIFIED", "Pod", pod)
             return
-        pod["spec"]["nodeName"] = "node-1"
+        pod["spec"]["nodeName"] = NODE
         space.note("MODIFIED", "Pod", pod)
 
     def tell(self, space, pod, phase, state):
         self.ages[pod["metadata"]["uid"]] = 0
         container = {"name": pod["spec"]["containers"][0]["name"], "restartCount": restarts_of(pod), "state": state}
         pod["status"] |= {"phase": phase, "podIP": "10.0.0.1", "containerStatuses": [container]}
+        set_condition(pod, "Ready", str(phase == "Running"))
         space.note("MODIFIED", "Pod", pod)
 
     def end_of_container(self, space, pod):
