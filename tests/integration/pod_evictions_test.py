@@ -1,6 +1,7 @@
-"""A job on pods whose nodes are driven empty by taints: no step is done again."""
+"""A job on pods whose nodes are drained or driven empty: no pod goes while another one is the only place of something."""
 
 import json
+import threading
 
 from bench_case import main
 from dlrun_job import wait_until
@@ -42,6 +43,34 @@ class on_three_pods(on_pods):
         self.wait_until_trains(beyond=step)
         self.assertEqual(self.expect_complete(spec)["steps_redone"], 0)
         self.assertEqual(self.events("host-lost"), [])
+
+
+class two_nodes(on_three_pods):
+    def test_that_are_drained_at_once_are_empty_one_after_the_other(self):
+        spec, step = self.start_calmly()
+        victims = self.hosts_pods[:2]
+        self.assertEqual(len({one.node for one in (self.control, *self.hosts_pods)}), 4, "each is on a node of its own")
+        drains = [threading.Thread(target=self.cluster.nodes.drain, args=(one.node,), daemon=True) for one in victims]
+        for one in drains:
+            one.start()
+        for one in drains:
+            one.join()
+        joined = self.pod_hosts + len(victims)
+        wait_until(lambda: len(self.events("host-joined")) == joined, "their successors join")
+        self.expect_apart(victims)
+        for one in victims:
+            self.expect_told_before_it_went(one, "EvictionByEvictionAPI")
+        self.assertFalse({one.node for one in self.pods_of_hosts()} & {one.node for one in victims})
+        self.expect_nothing_redone(spec, step)
+
+    def expect_apart(self, victims):
+        """Whichever went first: the budget refused the other, which left when the first had its successor in the job."""
+        events = [(event["event"], event["host"]) for event in self.events() if event["event"] in ("host-joined", "host-left")][self.pod_hosts:]
+        first, second = (host for kind, host in events if kind == "host-left")
+        self.assertEqual({first, second}, {one.host_name for one in victims})
+        self.assertEqual(events, [(kind, host) for host in (first, second) for kind in ("host-left", "host-joined")])
+        [waited] = [one.name for one in victims if one.host_name == second]
+        self.assertIn(f"The disruption budget {NAME}-hosts needs 2 healthy pods and has 2 currently", self.cluster.nodes.refused[waited])
 
 
 class a_node(on_three_pods):
