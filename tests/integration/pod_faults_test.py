@@ -4,6 +4,7 @@ import random
 
 import host_faults
 import pod_faults
+import pod_shapes
 from bench_case import bench_case, main
 from etcd_members import no_etcd
 from net_hosts import no_namespaces
@@ -14,7 +15,7 @@ class bears_faults(bench_case):
 
     def expect_borne(self, plan, **shape):
         """@param plan [kinds that come at once]"""
-        shape = pod_faults.pod_shape(**{"workers": 3, "ps_shards": 2, "pod_hosts": 2, "durability": {"log": "every_step"}, "image_late": False,
+        shape = pod_shapes.pod_shape(**{"workers": 3, "ps_shards": 2, "pod_hosts": 2, "durability": {"log": "every_step"}, "image_late": False,
                                         **shape})
         reference = host_faults.references(self.bench, self.data).of(shape)
         try:
