@@ -8,6 +8,7 @@ import re
 import threading
 import time
 import typing
+import uuid
 
 from object_conditions import stamp
 
@@ -82,7 +83,7 @@ class api_history:
     """What changed in all namespaces, in one order, for those who watch."""
 
     def __init__(self, lock):
-        self.version = self.oldest = FIRST_VERSION
+        self.version = self.oldest = self.furthest = FIRST_VERSION  # furthest: before what was restored
         self.changes = []  # all after the version `oldest`
         self.pages = {}  # token of a list that goes on -> (version, the rest)
         self.changed = threading.Condition(lock)
@@ -91,7 +92,7 @@ class api_history:
 
     def give_version(self, one):
         self.version += 1
-        one["metadata"].setdefault("uid", f"uid-{self.version}")
+        one["metadata"].setdefault("uid", str(uuid.uuid4()))
         one["metadata"].setdefault("creationTimestamp", stamp())
         one["metadata"]["resourceVersion"] = str(self.version)
 
@@ -102,16 +103,17 @@ class api_history:
             self.changed.notify_all()
 
     def compact(self):
-        """What was before cannot be watched any more, and no list goes on."""
+        """What was before cannot be watched any more, and no list goes on. By then versions are higher than any was."""
         with self.changed:
-            self.oldest, self.changes = self.version + 1, []
-            self.version += 1
+            self.version = self.oldest = max(self.version, self.furthest) + 1
+            self.changes = []
             self.pages.clear()
             self.changed.notify_all()
 
     def restore(self, version):
         """It is as it was then. Streams that have come further hear nothing until this has too (kubernetes/kubernetes#107457)."""
         with self.changed:
+            self.furthest = max(self.version, self.furthest)
             self.version, self.changes = version, [one for one in self.changes if one.version <= version]
             self.pages.clear()
 

@@ -6,7 +6,7 @@ from faults_of_pods import struck
 from waiting import wait_until
 
 OF_CONTROL = ("leader", "control_deleted", "control_node_gone", "suspended")
-OF_API = ("api_away", "compacted")
+OF_API = ("api_away", "compacted", "etcd_restored")
 AWAY_S = (1, 6)
 
 
@@ -53,6 +53,23 @@ class api_struck(struck):
         return lambda: time.monotonic() >= back_at and joined() and goes_on()
 
     def compacted(self):
+        """It is to list the pods. By then each host has one."""
         asked = len(self.api.asked)
         self.api.compact()
-        return lambda: "list pods" in self.api.asked[asked:]
+        return lambda: "list pods" in self.api.asked[asked:] and len(self.pods_told()) == self.pod_hosts + self.ps_hosts
+
+    def etcd_restored(self):
+        """From a backup of before a pod was replaced: it is back, and nothing of it runs; nobody knows the one that has its place. The
+        control pod hears nothing of this before it lists the pods, and makes a third one."""
+        one = self.victim()
+        self.api.save()
+        replaced = self.deleted(one)
+        wait_until(replaced, f"{one.name} is replaced")
+        joined = self.joined(one)
+        with self.cluster.lock:
+            asked = len(self.api.asked)
+            self.api.restore()
+            self.nodes.look_again()
+        wait_until(joined, f"the host of {one.name} is back")
+        wait_until(lambda: {"create pods", "list pods"} & set(self.api.asked[asked:]), "the control pod misses the one that it knows")
+        return self.compacted()

@@ -14,10 +14,11 @@ from pod_jobs import job_on_pods
 from pod_nodes import NODES
 from waiting import wait_until
 
-OF_CONTAINERS = ("killed", "failed", "oom", "oom_twice", "looping", "role")
-OF_PODS = ("deleted", "evicted", "no_room", "pending", "image")
+OF_CONTAINERS = ("killed", "failed", "oom", "oom_twice", "looping", "role", "clock_ahead", "clock_behind")
+OF_PODS = ("deleted", "evicted", "no_room", "cut_before_join", "pending", "image")
 OF_NODES = ("drained", "node_gone", "policy")
 QUOTA = refusal(403, 'pods "x" is forbidden: exceeded quota: few, requested: pods=1, used: pods=3, limited: pods=3', "Forbidden")
+HOUR_S = 3600
 
 
 class struck(job_on_pods):
@@ -103,6 +104,18 @@ class containers_struck(struck):
                 os.kill(self.source.choice(roles), signal.SIGKILL)
         return goes_on
 
+    def clock_ahead(self, seconds=HOUR_S):
+        """The wall clock is another one from when it is started again."""
+        one = self.victim()
+        sign = self.joined(one)
+        one.clock_ahead_s = seconds
+        one.kill_container()
+        wait_until(one.has_other_clock, f"{one.name} is started again")
+        return sign
+
+    def clock_behind(self):
+        return self.clock_ahead(-HOUR_S)
+
 
 class pods_struck(struck):
     def deleted(self, one=None):
@@ -121,6 +134,24 @@ class pods_struck(struck):
         """A quota lets no pod be made for a while."""
         self.api.refuse("create pods", QUOTA, times=2)
         return self.deleted()
+
+    def cut_before_join(self):
+        """A network policy cuts off the pod that comes in place of one, from when it begins."""
+        one, goes_on = self.victim(), []
+        self.cluster.unreachable.add(one.host_name)
+        self.deleted(one)
+
+        def trains_without_it():
+            if not goes_on and self.cut_off_pods():
+                goes_on.append(self.goes_on())
+            return goes_on and goes_on[0]()
+
+        return trains_without_it
+
+    def cut_off_pods(self):
+        """Those that run, of hosts that have not joined there."""
+        return [one for one in self.pods_of_hosts() if one.host_name in self.cluster.unreachable and one.host in self.cluster.parted
+                and one.main_process()]
 
     def pending(self):
         """No node takes the next pod, for a while."""
@@ -172,6 +203,5 @@ class nodes_struck(struck):
         """A network policy cuts the pod off."""
         one = self.victim()
         sign = self.joined(one)
-        self.parted.add(one.host)
-        self.hosts.part_from_all(one.host)
+        self.cluster.part(one.host)
         return sign

@@ -26,6 +26,7 @@ from waiting import PATIENCE_S, wait_until
 FIRST_BACK_OFF_S, BACK_OFF_MAX_S = 0.1, 1  # of Kubernetes: 10 s and 5 minutes
 POLL_S = 0.05
 GPU_MODULE = "/run/nvidia/libdlrun_cuda_stand_in.so"
+CLOCK_LIBRARY = "/run/libdlrun_other_clock.so"
 ACCOUNT_FOLDER = "/var/run/secrets/kubernetes.io/serviceaccount"
 OUT_OF_MEMORY = "OOMKilled", 137
 WRITABLE_BY_GROUP = 0o2777  # as the kubelet makes folders for fsGroup
@@ -47,6 +48,7 @@ class pod:
         self.group = job["metadata"]["name"] if job else f"{self.labels['app.kubernetes.io/instance']}-hosts"
         self.is_cut_off, self.is_lost = False, False  # its node is dead, as far as anybody sees; and is so
         self.is_evicted = False
+        self.clock_ahead_s = 0  # when its container is started next
         self.folder = cluster.folder / "pods" / f"{self.name}.{len(cluster.pods)}"  # a name may come back
         self.log = cluster.folder / f"{self.name}.log"
         self.exit_codes, self.phase, self.is_deleted, self.is_replaced = [], "Running", False, False
@@ -75,6 +77,15 @@ class pod:
                 set_condition(self.object, "DisruptionTarget", "True", "TerminationByKubelet")
             if self.cluster.api and not self.is_cut_off and self.cluster.objects.get(("Pod", self.name)) is self.object:
                 self.cluster.api.space.note("MODIFIED", "Pod", self.object)
+
+    def take(self, made):
+        """Its object, as the API server tells it from now on. None: there is none any more."""
+        if made is not None:
+            self.object = made
+            self.tell(self.state)
+        is_to_end = made is None or "deletionTimestamp" in made["metadata"]
+        if is_to_end and not self.is_deleted and not self.is_cut_off:
+            threading.Thread(target=self.end, daemon=True).start()
 
     # ---- its folder
 
@@ -135,8 +146,9 @@ class pod:
         api |= self.cluster.nodes.variables.get(self.node, {})
         named = {one["name"]: one["value"] if "value" in one else fields[one["valueFrom"]["fieldRef"]["fieldPath"]]
                  for one in self.only_container()["env"]}
+        clock = {"LD_PRELOAD": CLOCK_LIBRARY, "OTHER_CLOCK_S": str(self.clock_ahead_s)} if self.clock_ahead_s else {}
         gpus = {"DLRUN_CUDA_MODULE": GPU_MODULE, "DLRUN_STAND_IN_GPUS": str(gpus_of(self.spec))} if self.has_driver(named) else {}
-        return api | gpus | named
+        return api | gpus | clock | named
 
     def has_driver(self, named):
         """NVIDIA's container runtime gives one that asks for GPUs what it names of the driver; dlrun needs what computes."""
@@ -148,6 +160,8 @@ class pod:
         yield self.cluster.pauses, "/pauses", False
         if "DLRUN_CUDA_MODULE" in self.variables():
             yield self.cluster.gpu_module, GPU_MODULE, True
+        if self.clock_ahead_s:
+            yield self.cluster.clock_library, CLOCK_LIBRARY, True
         if self.account_folder.exists():
             yield self.account_folder, ACCOUNT_FOLDER, True
         for mount in self.only_container()["volumeMounts"]:
@@ -228,6 +242,12 @@ class pod:
             if pathlib.Path(f"/proc/{child}/comm").read_text().strip().startswith("dlrun"):
                 return int(child)
         return None
+
+    def has_other_clock(self):
+        """Its container, which runs."""
+        with contextlib.suppress(OSError):
+            return CLOCK_LIBRARY in pathlib.Path(f"/proc/{self.main_process()}/maps").read_text()
+        return False
 
     def kill(self):
         """What runs of its container: the first process, which outlives whoever made it, or what lays its root out."""

@@ -23,6 +23,7 @@ SLOT_S = 0.3  # the job takes minutes, unless it is let go
 MEMORY_MAX = "64Gi"
 KINDS = (*OF_CONTAINERS, *OF_PODS, *OF_NODES, *OF_CONTROL, *OF_API)  # also the order of those that come at once
 NONE_CAN_COME = ("pending", "image")  # but these are last: others need a pod that runs
+ALONE = ("etcd_restored",)  # which waits for what it does itself
 AT_ONCE = 0.25  # share of faults
 MOMENT_S = 1.0  # a fault comes at most so long after the job has recovered from the one before
 # The first process of a container ignores a SIGTERM that comes before it has a handler: then
@@ -35,7 +36,7 @@ def plan_faults(source):
     groups = [[source.choice(KINDS)]]
     for _ in range(source.randint(2, 4)):
         kind = source.choice(KINDS)
-        if source.random() < AT_ONCE and kind not in groups[-1]:
+        if source.random() < AT_ONCE and kind not in groups[-1] and not {kind, *groups[-1]} & set(ALONE):
             groups[-1].append(kind)
         else:
             groups.append([kind])
@@ -53,7 +54,6 @@ class struck_pods(containers_struck, pods_struck, nodes_struck, control_struck, 
         self.nodes, self.pod_hosts, self.ps_hosts, self.etcd = self.cluster.nodes, shape.pod_hosts, shape.ps_hosts, etcd
         if etcd:
             self.claims = ("--model-claim", "models")
-        self.parted = set()
         self.recovered_s = []  # (kinds, seconds until it trained again)
 
     def begin(self):
@@ -87,9 +87,7 @@ class struck_pods(containers_struck, pods_struck, nodes_struck, control_struck, 
         """What is mended by somebody else than the job."""
         if self.api.is_stopped:
             self.api.come_back()
-        for host in list(self.parted):
-            self.parted.discard(host)
-            self.hosts.heal(host)
+        self.cluster.heal()
         for node in list(self.nodes.lost):
             self.nodes.replace(node)
         self.nodes.mend_image()

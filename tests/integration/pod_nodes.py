@@ -5,7 +5,7 @@ import threading
 import time
 
 from api_evictions import API_VERSION, disrupt, evict
-from api_objects import refusal
+from api_objects import is_over, refusal
 from api_taints import UNSCHEDULABLE, taints_of
 from node_fit import gpus_of, node_kind, why_not
 from object_conditions import set_condition
@@ -17,6 +17,10 @@ EVICTED_AGAIN_S = 0.1  # of `kubectl drain`: 5 s
 
 def name_of(node):
     return f"node-{node}"
+
+
+def number_of(name):
+    return int(name.rpartition("-")[2])
 
 
 def kept_off(made):
@@ -194,6 +198,22 @@ class pod_nodes:
             for node, kind in kinds.items():
                 self.kinds[node] = kind
                 self.taint(node, *kind.taints)
+
+    # ---- kubelets whose API server tells something else than before
+
+    def look_again(self):
+        """A pod that it does not tell of ends, in order; one that does not run begins, on its node."""
+        with self.cluster.lock:
+            told = {one["metadata"]["uid"]: one for (kind, _), one in list(self.cluster.objects.items()) if kind == "Pod" and not is_over(one)}
+            for one in [one for one in self.cluster.pods if one.phase == "Running"]:
+                one.take(told.pop(one.object["metadata"]["uid"], None))
+            self.waiting = [made for made in told.values() if "nodeName" not in made["spec"]]
+            for made in told.values():
+                if "deletionTimestamp" in made["metadata"]:
+                    self.cluster.api.space.remove(made)
+                elif "nodeName" in made["spec"] and number_of(made["spec"]["nodeName"]) not in self.lost:
+                    self.cluster.run_pod(made, self.cluster.job_of(made))
+            self.look_at_waiting()
 
     # ---- pods that cannot begin
 

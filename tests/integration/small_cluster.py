@@ -10,6 +10,7 @@ here: seccomp, limits of processors and disks, probes.
 
 import base64
 import copy
+import pathlib
 import shutil
 import sys
 import threading
@@ -20,7 +21,7 @@ import images
 from memory_cgroups import memory_cgroups, no_cgroups
 from network_policies import network_policies
 from played_pod import WRITABLE_BY_GROUP, pod
-from pod_nodes import name_of, pod_nodes
+from pod_nodes import name_of, number_of, pod_nodes
 
 
 PODS_MAX = 1000  # with room for all
@@ -41,7 +42,9 @@ class cluster:
         self.api = None  # what plays the API server, if anybody does
         self.hosts, self.folder, self.image, self.pauses = hosts, folder, images.root_of(program), pauses
         self.gpu_module = None  # a file: what NVIDIA's container runtime brings into containers with GPUs, if nodes have any
+        self.clock_library = pathlib.Path(program).with_name("libdlrun_other_clock.so")
         self.free_hosts, self.made = list(hosts.names), 0
+        self.parted, self.unreachable = set(), set()  # by network policies: hosts; names of hosts whose next pods will be
         self.objects, self.pods, self.jobs_over = {}, [], {}
         self.succeeded = {}  # name of a Job -> the first of its pods that did
         self.room, self.pending = {}, []  # name of a Job -> so many of its pods have room; Pods that have none
@@ -213,12 +216,33 @@ class cluster:
             return self.run_pod(made, job)
 
     def run_pod(self, made, job=None):
-        """At an address of its own."""
+        """At an address of its own, on a node of its own choice where it has none."""
         with self.lock:
-            node = self.nodes.pick(made, is_of_job=job is not None)
-            assert node is not None, self.nodes.why_none(made)
-            made["spec"]["nodeName"] = name_of(node)
-            return pod(self, made, self.free_hosts.pop(0), node, job)
+            if "nodeName" not in made["spec"]:
+                node = self.nodes.pick(made, is_of_job=job is not None)
+                assert node is not None, self.nodes.why_none(made)
+                made["spec"]["nodeName"] = name_of(node)
+            host = self.free_hosts.pop(0)
+            if made["spec"].get("hostname") in self.unreachable:
+                self.part(host)
+            return pod(self, made, host, number_of(made["spec"]["nodeName"]), job)
+
+    def job_of(self, made):
+        """None: somebody else made that pod."""
+        owners = [owner["name"] for owner in made["metadata"].get("ownerReferences", []) if owner["kind"] == "Job"]
+        return self.objects["Job", owners[0]] if owners else None
+
+    def part(self, host):
+        """A network policy cuts it off."""
+        self.parted.add(host)
+        self.hosts.part_from_all(host)
+
+    def heal(self):
+        """There is no such policy any more."""
+        with self.lock:
+            self.unreachable.clear()
+            while self.parted:
+                self.hosts.heal(self.parted.pop())
 
     # ---- Pods, as the API server tells them
 
