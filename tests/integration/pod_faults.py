@@ -78,10 +78,15 @@ class struck_pods(containers_struck, pods_struck, nodes_struck, control_struck, 
                 wait_until(signs[0], f"{kinds[0]} has its effect")
             self.mend()
             self.wait_until_trains(beyond=0 if self.etcd and len(kinds) > 1 else step)  # both copies of a PS shard may be lost
+            wait_until(self.has_a_pod_each, "no host has a second pod, as one that is to end")
             for one in self.threads:
                 one.join()
             self.threads.clear()
             self.recovered_s.append((kinds, time.monotonic() - begin))
+
+    def has_a_pod_each(self):
+        hosts = [one.host_name for one in self.pods_of_hosts()]
+        return len(hosts) == len(set(hosts))
 
     def mend(self):
         """What is mended by somebody else than the job."""

@@ -83,9 +83,10 @@ class cluster:
 
     def claim(self, name):
         folder = self.folder / "claims" / name
-        if not folder.exists():
-            folder.mkdir(parents=True)
-            folder.chmod(WRITABLE_BY_GROUP)
+        with self.lock:  # several pods ask for it at once
+            if not folder.exists():
+                folder.mkdir(parents=True)
+                folder.chmod(WRITABLE_BY_GROUP)
         return folder
 
     def files_of(self, volume):

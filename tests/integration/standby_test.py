@@ -209,7 +209,7 @@ class waits(with_a_standby):
         spec, step = self.train()
         with self.cluster.lock:
             self.cluster.pods.sort(key=lambda one: one is self.control)
-            self.cluster.renew_names()
+            self.cluster.renew_network()
         host = self.hosts_pods[0].host_name
         self.hosts_pods[0].kill_container()
         wait_until(lambda: sum(event["host"] == host for event in self.events("host-joined")) > 1, "it joins again")
