@@ -17,7 +17,7 @@ class with_limits(on_pods):
     def setUp(self):
         super().setUp()
         if self.cluster.why_no_memory:
-            self.leave_out(self.cluster.why_no_memory)
+            self.skipTest(f"no limits can be set here: {self.cluster.why_no_memory}")  # in CI too: a container may lack them
 
     def limit_told(self, pod):
         """In bytes."""

@@ -260,7 +260,7 @@ echo '<testsuites tests="2" failures="0"/>' >"${GTEST_OUTPUT#xml:}a.xml"
     def test_what_would_end_too_late_is_left_out_and_named(self):
         self.assertEqual(self.left_out(60), [])
         self.assertEqual(self.left_out(45), ["build-debug", "test-debug"])
-        self.assertEqual(self.left_out(36), ["test-long", "build-debug", "test-debug"])
+        self.assertEqual(self.left_out(35), ["test-long", "build-debug", "test-debug"])
 
     def test_a_time_is_a_number_and_for_all_stages(self):
         for options, word in ((("--full", "--within"), "number"), (("--full", "--within", "0"), "number"), (("--within", "9"), "--full")):
