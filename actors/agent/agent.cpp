@@ -58,7 +58,7 @@ std::vector<host_view> hosts_of(const agent_arguments& arguments, const std::vec
     host_view view{.name = host,
                    .state = std::string{to_string(state)},
                    .address = roles.joining().address_of(host),
-                   .memory = roles.memory_of(host)};
+                   .memory = memory_of(roles.reports(), host)};
     if (arguments.drains && arguments.drains->all().contains(host)) {
       const auto& drain = arguments.drains->all().at(host);
       view.state = to_string(drain.stage);

@@ -281,15 +281,15 @@ hosted_actions hosted_roles::on_sighting(const std::string& host, std::uint64_t 
   return out;
 }
 
-base::memory_use hosted_roles::memory_of(const std::string& host) const {
-  const auto found = reports_.find(host);
-  return found == reports_.end() ? base::memory_use{}
-                                 : base::memory_use{found->second.memory_used, found->second.memory_limit};
+base::memory_use memory_of(const host_reports& reports, const std::string& host) {
+  const auto found = reports.find(host);
+  return found == reports.end() ? base::memory_use{}
+                                : base::memory_use{found->second.memory_used, found->second.memory_limit};
 }
 
-std::vector<seen_work> hosted_roles::look() const {
+std::vector<seen_work> work_in(const host_reports& reports) {
   std::vector<seen_work> all;
-  for (const auto& [host, report] : reports_)
+  for (const auto& [host, report] : reports)
     for (const auto& one : report.workers)
       all.push_back({one.role, one.self, one.sequence, one.has_slot ? std::optional{one.at} : std::nullopt});
   return all;

@@ -22,6 +22,13 @@
 
 namespace dlrun::agent {
 
+/// The newest of each host.
+using host_reports = std::map<std::string, protocol::work_report>;
+/// What workers on all hosts were seen to compute.
+std::vector<seen_work> work_in(const host_reports& reports);
+/// With a limit of 0: that host has not told.
+base::memory_use memory_of(const host_reports& reports, const std::string& host);
+
 /// Pure: places each start, orders it until the host has answered, and turns what hosts say, or
 /// their loss, into what a launcher says. Orders are repeated from state; an end is told once.
 ///
@@ -72,9 +79,8 @@ public:
   /// The job is over: hosts are dismissed, and none is started any more.
   hosted_actions dismiss(const std::string& reason);
 
-  std::vector<seen_work> look() const;
-  /// As its agent told last; with a limit of 0: it has not.
-  base::memory_use memory_of(const std::string& host) const;
+  /// What the agents of hosts that are there have told last.
+  const host_reports& reports() const { return reports_; }
   const host_admission& joining() const { return admission_; }
   const std::string& root() const { return config_.root; }
   const host_roster& roster() const { return roster_; }
@@ -97,7 +103,7 @@ private:
   found_starts found_;
   host_departures departures_;
   host_trials trials_;
-  std::map<std::string, protocol::work_report> reports_; ///< newest of each host
+  host_reports reports_;
 };
 
 } // namespace dlrun::agent

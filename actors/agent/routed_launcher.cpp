@@ -48,7 +48,7 @@ std::vector<protocol::running_start> routed_launcher::take_over(const launch_eve
 
 std::vector<seen_work> routed_launcher::look() {
   auto all = options_.here->look();
-  for (auto& one : hosts_.look()) all.push_back(std::move(one));
+  for (auto& one : work_in(hosts_.reports())) all.push_back(std::move(one));
   return all;
 }
 

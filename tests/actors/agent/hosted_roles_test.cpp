@@ -318,12 +318,12 @@ TEST_F(hosted_roles_test, shows_what_workers_of_hosts_that_are_there_are_at) {
   roles.on_work({"beta", 7, {{worker_role({1}), first, 5, true, {}}}}, now);
   roles.on_work({"beta", 7, {{worker_role({1}), first, 5, true, {}}}, 30, 40}, now);
   roles.on_work({"beta", 6, {}}, now); // of another boot
-  EXPECT_EQ(roles.memory_of("beta"), (base::memory_use{30, 40}));
-  EXPECT_EQ(roles.memory_of("gamma"), base::memory_use{}) << "which has not told";
-  ASSERT_EQ(roles.look().size(), 1U);
-  EXPECT_EQ(roles.look().at(0).sequence, 5U);
+  EXPECT_EQ(memory_of(roles.reports(), "beta"), (base::memory_use{30, 40}));
+  EXPECT_EQ(memory_of(roles.reports(), "gamma"), base::memory_use{}) << "which has not told";
+  ASSERT_EQ(work_in(roles.reports()).size(), 1U);
+  EXPECT_EQ(work_in(roles.reports()).at(0).sequence, 5U);
   pass(3s, {{"gamma", 8}});
-  EXPECT_THAT(roles.look(), IsEmpty());
+  EXPECT_THAT(work_in(roles.reports()), IsEmpty());
 }
 
 TEST_F(hosted_roles_test, takes_cores_from_the_list_before_those_that_a_host_tells) {
