@@ -18,8 +18,8 @@ constexpr auto dial_period = std::chrono::milliseconds(200);
 constexpr auto renewal_deadline = std::chrono::seconds(5);
 /// Looks within a lifetime: a renewal that failed is tried again this often in its second half.
 constexpr int looks = 40;
-/// Of so many tries one is at the address that was told.
-constexpr std::uint64_t tries_a_told_one = 10;
+/// Beside each so manieth try there is one at the address that was told.
+constexpr std::uint64_t tries_beside_a_told_one = 10;
 
 /// One actor, on a thread of the scheduler.
 class relay_state {
@@ -178,13 +178,19 @@ private:
 
 } // namespace
 
-agent_dialler agent_dial(link::process_link& link, std::string address,
+agent_connector connect_over(link::process_link& link) {
+  return [over = &link](const auto& address, auto found) {
+    over->connect<protocol::agent_actor>(address, agent::agent_peer, std::move(found));
+  };
+}
+
+agent_dialler agent_dial(agent_connector connect, std::string address,
                          std::shared_ptr<const common::root_place> place) {
-  return [to = &link, address = std::move(address), place = std::move(place),
+  return [connect = std::move(connect), address = std::move(address), place = std::move(place),
           tries = std::uint64_t{0}](auto found) mutable {
-    const bool at_told_one = !place || ++tries % tries_a_told_one == 0;
-    to->connect<protocol::agent_actor>(at_told_one ? address : place->now(address), agent::agent_peer,
-                                       std::move(found));
+    const auto now = place ? place->now(address) : address;
+    if (++tries % tries_beside_a_told_one == 0 && now != address) connect(address, [](const auto&) {});
+    connect(now, std::move(found));
   };
 }
 

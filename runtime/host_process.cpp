@@ -207,7 +207,7 @@ result<agent::leave> serve(const bootstrap::HostBundle& bundle, host_part part,
   auto link = open_host_link(system, bundle, self, std::move(part.access), log);
   if (!link) return tl::unexpected(link.error());
   const auto words = std::make_shared<agent_words>();
-  const auto dial = agent_dial(**link, bundle.agent_address(), place);
+  const auto dial = agent_dial(connect_over(**link), bundle.agent_address(), place);
   auto arguments = arguments_of(bundle, part, boot);
   arguments.dial = dial;
   arguments.place = place;
@@ -238,34 +238,43 @@ result<void> check_clock_of_host(const bootstrap::HostBundle& bundle) {
   return security::check_clock({made.certificate(), security::secret_text{}, made.authority()});
 }
 
+result<void> check_own_number(const bootstrap::HostBundle& bundle) {
+  if (is_own_number(bundle.address())) return {};
+  return fail(error_code::bad_usage,
+              fmt::format("no interface of the host has the address {}: write one of {} into the list of hosts",
+                          bundle.address(), fmt::join(own_numbers(), ", ")));
+}
+
+/// Whether the host of the bundle may take part at all. @returns bad_usage, or the code of what is
+/// wrong, with the name of the host
+result<void> check_host(const bootstrap::HostBundle& bundle) {
+  const auto of_host = [&](result<void> checked, std::optional<error_code> code = std::nullopt) {
+    return std::move(checked).map_error([&](const auto& why) {
+      return error{code.value_or(why.code), fmt::format("host {}: {}", bundle.host(), why.message)};
+    });
+  };
+  const auto& spec = bundle.spec();
+  return of_host(check_clock_of_host(bundle), error_code::bad_usage)
+      .and_then([&] { return of_host(check_own_number(bundle)); })
+      .and_then([&] { return of_host(check_descriptor_limit(spec), error_code::bad_usage); })
+      .and_then([&] {
+        return of_host(check_process_limit(spec, std::max(1U, bundle.hosts())), error_code::bad_usage);
+      })
+      .and_then([&] { return of_host(bundle.no_coordinator() ? result<void>{} : check_journal_here(spec)); })
+      .and_then([&] { return of_host(check_same_arithmetic(bundle.record(), spec)); });
+}
+
 /// With what of the job is on this host.
 result<agent::leave> serve(const bootstrap::HostBundle& bundle, const base::unique_fd& signals) {
-  if (!is_own_number(bundle.address()))
-    return fail(
-        error_code::bad_usage,
-        fmt::format("host {}: no interface of the host has the address {}: write one of {} into the list "
-                    "of hosts",
-                    bundle.host(), bundle.address(), fmt::join(own_numbers(), ", ")));
-  if (const auto enough = check_descriptor_limit(bundle.spec()); !enough)
-    return fail(error_code::bad_usage, fmt::format("host {}: {}", bundle.host(), enough.error().message));
-  if (const auto enough = check_process_limit(bundle.spec(), std::max(1U, bundle.hosts())); !enough)
-    return fail(error_code::bad_usage, fmt::format("host {}: {}", bundle.host(), enough.error().message));
-  if (const auto journal = bundle.no_coordinator() ? result<void>{} : check_journal_here(bundle.spec());
-      !journal)
-    return fail(journal.error().code, fmt::format("host {}: {}", bundle.host(), journal.error().message));
   const bool has_workers = protocol::host_takes_of(bundle.takes()) != protocol::host_takes::ps_shards;
   auto gpus = has_workers ? open_gpus(bundle.spec()) : engine::gpu_set{};
   if (!gpus) return fail(gpus.error().code, fmt::format("host {}: {}", bundle.host(), gpus.error().message));
-  if (const auto same = check_same_arithmetic(bundle.record(), bundle.spec()); !same)
-    return fail(same.error().code, fmt::format("host {}: {}", bundle.host(), same.error().message));
   auto part = take_part(bundle, signals, std::move(*gpus));
   if (!part) return tl::unexpected(part.error());
   return serve(bundle, std::move(*part), signals);
 }
 
 result<agent::leave> serve_in_folder(const bootstrap::HostBundle& bundle, const base::unique_fd& signals) {
-  if (const auto right = check_clock_of_host(bundle); !right)
-    return fail(error_code::bad_usage, fmt::format("host {}: {}", bundle.host(), right.error().message));
   const auto folder = host_folder::take(bundle); // may wait for an earlier agent
   if (!folder) return tl::unexpected(folder.error());
   auto ended = serve(bundle, signals);
@@ -364,12 +373,15 @@ tl::expected<agent::leave, host_failure> serve_enrolled(agent::enrolled_host& en
   const auto bundle = read_bundle(enrolled.bundle.get());
   if (!bundle) return tl::unexpected(host_failure{bundle.error()});
   enrolled.bundle.reset();
+  if (const auto may = check_host(*bundle); !may) {
+    const bool is_same = check_same_arithmetic(bundle->record(), bundle->spec()).has_value();
+    return tl::unexpected(host_failure{may.error(), !is_same});
+  }
   tell(fmt::format("host {} has joined the job '{}', whose root is on host {}; its folder here is {}",
                    bundle->host(), bundle->spec().name(), bundle->root(), bundle->folder()));
   auto ended = serve_in_folder(*bundle, signals);
-  if (ended) return *ended;
-  const bool is_same = check_same_arithmetic(bundle->record(), bundle->spec()).has_value();
-  return tl::unexpected(host_failure{ended.error(), !is_same});
+  if (!ended) return tl::unexpected(host_failure{ended.error()});
+  return *ended;
 }
 
 } // namespace
@@ -379,6 +391,7 @@ result<void> run_host_agent(int input) {
   const auto bundle = read_bundle(input);
   if (!bundle) return tl::unexpected(bundle.error());
   if (bundle->examine()) return examine_here(*bundle, input, STDOUT_FILENO);
+  if (const auto may = check_host(*bundle); !may) return tl::unexpected(may.error());
   if (const auto ended = serve_in_folder(*bundle, signals); !ended) return tl::unexpected(ended.error());
   return {};
 }

@@ -136,7 +136,7 @@ std::unique_ptr<agent_relay> make_relay(caf::actor_system& system, const common:
                                         std::shared_ptr<security::tls_context> identity) {
   return std::make_unique<agent_relay>(
       system, agent_relay_options{.first = context.agent,
-                                  .dial = agent_dial(*context.link, message.agent_control(), place),
+                                  .dial = agent_dial(connect_over(*context.link), message.agent_control(), place),
                                   .place = place,
                                   .leave = agent_leave(*context.link),
                                   .self = {context.role, context.self.incarnation},
@@ -158,7 +158,7 @@ result<protocol::agent_actor> find_agent(link::process_link& link, const std::st
                                          const result<std::shared_ptr<const common::root_place>>& place) {
   if (!place) return tl::unexpected(place.error());
   const auto number = [&] { return *place ? (*place)->number() : 0; };
-  const auto dial = agent_dial(link, address, *place);
+  const auto dial = agent_dial(connect_over(link), address, *place);
   result<protocol::agent_actor> agent = fail(error_code::role_lost, "");
   for (auto tried = number() + 1; !agent && tried != number();) {
     tried = number();

@@ -4,9 +4,12 @@
 #include "runtime/job_identity.hpp"
 #include "tests/actors/quiet_agent.hpp"
 
+#include <algorithm>
 #include <atomic>
 #include <gtest/gtest.h>
+#include <string>
 #include <thread>
+#include <vector>
 
 namespace dlrun::runtime {
 namespace {
@@ -125,6 +128,24 @@ TEST_F(agent_relay_test, leaves_the_agent_that_is_there_when_a_newer_one_calls_f
   EXPECT_TRUE(place->move_to("10.0.0.9:5000"));
   EXPECT_TRUE(eventually([&] { return who_answers(relay) == 2; }));
   EXPECT_GE(left, 1);
+}
+
+/// As by a host that is gone.
+TEST_F(agent_relay_test, tries_where_the_agent_was_told_to_be_beside_and_waits_for_no_answer_from_there) {
+  const auto place = std::make_shared<common::root_place>(common::root_place::create().value());
+  std::vector<std::string> tried;
+  int found = 0;
+  const auto dial = agent_dial(
+      [&](const std::string& address, const auto& done) {
+        tried.push_back(address);
+        if (address != "root@10.0.0.1:5000") done(fail(error_code::system, "nobody listens there"));
+      },
+      "root@10.0.0.1:5000", place);
+  EXPECT_TRUE(place->move_to("10.0.0.9:42"));
+  for (int i = 0; i < 100; ++i) dial([&](const auto&) { ++found; });
+  EXPECT_EQ(found, 100);
+  EXPECT_EQ(std::ranges::count(tried, "root@10.0.0.9:5000"), 100);
+  EXPECT_EQ(std::ranges::count(tried, "root@10.0.0.1:5000"), 10) << "it may be reached there alone";
 }
 
 TEST_F(agent_relay_test, answers_nobody_when_one_is_lost_that_is_not_to_be_found_again) {
