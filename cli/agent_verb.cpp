@@ -74,7 +74,10 @@ void add_join_options(CLI::App& command, runtime::joining_host& host) {
                          "workers (the others only while no other host is open for them; default: any)");
   takes->check(CLI::IsMember({"any", "ps_shards", "workers"}));
   auto* machine = add_machine(command, host.machine);
-  for (auto* one : {token, key, wait, name, address, folder, cpus, preemptible, takes, machine})
+  auto* pod = command.add_option("--pod", host.pod,
+                                 "Uid of the pod of Kubernetes that this host is: the control pod holds it "
+                                 "against what the API server says");
+  for (auto* one : {token, key, wait, name, address, folder, cpus, preemptible, takes, machine, pod})
     one->needs(join);
 }
 

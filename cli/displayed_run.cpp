@@ -36,6 +36,7 @@ public:
   }
   void waits(const std::string& text) override { say(stderr, "dlrun: {}\n", text); }
   result<void> hosts_may_join() override { return how_.hosts_may_join(); }
+  result<void> may_join(const agent::arriving_host& who) const override { return how_.may_join(who); }
   void hosts_come(const agent::run_snapshot& now) override { how_.hosts_come(now); }
   std::vector<std::string> held_up_by() const override { return how_.held_up_by(); }
   void update(const agent::run_snapshot& now, protocol::time_point at) override {

@@ -31,6 +31,7 @@ struct display_choice {
   begun_hook begun{};
   /// Who follows the run beside that: as runtime::run_observer has it.
   std::function<result<void>()> hosts_may_join = [] { return result<void>{}; };
+  agent::join_check may_join = [](const auto&) { return result<void>{}; };
   std::function<void(const agent::run_snapshot&)> hosts_come = [](const auto&) {};
   std::function<void(const agent::run_snapshot&)> seen = [](const auto&) {};
   /// In place of seen() while another process may be the root.

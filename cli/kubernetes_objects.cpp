@@ -180,13 +180,23 @@ object role_binding(const pods_wish& of) {
 
 // ---- the pods
 
+/// @param takes "": any role
+std::vector<std::string> arguments_of(const std::string& job, std::string_view takes, std::uint32_t cpus) {
+  auto arguments = agent_arguments(job);
+  arguments.push_back(fmt::format("{}", cpus));
+  arguments.insert(arguments.end(), {"--pod", fmt::format("$({})", pod_uid_variable)});
+  if (!takes.empty()) arguments.insert(arguments.end(), {"--takes", std::string{takes}});
+  return arguments;
+}
+
 /// What the pods of hosts have alike, to which the control pod adds name, owner, host name and what
 /// it has itself.
-object agent_template(const pods_wish& of, const std::vector<std::string>& arguments, const node_part& has) {
+object agent_template(const pods_wish& of, const char* takes, const node_part& has) {
   object mounts =
       object::array({volume_at("key", secret_folder, true), volume_at(run_volume, runs_folder, false)});
   object volumes = object::array({key_volume(of), folder_of_pod(run_volume, of.disk)});
-  auto contained = container(of, arguments, has, std::move(mounts));
+  auto contained = container(of, arguments_of(of.name, takes, has.cpus), has, std::move(mounts));
+  contained["env"].push_back(field_variable(pod_uid_variable, "metadata.uid"));
   contained.erase("image");
   auto pod = pod_template(of, "host", std::move(contained), std::move(volumes),
                           of.leave_grace.count() + host_grace_s, has.gpus);
@@ -197,8 +207,7 @@ object agent_template(const pods_wish& of, const std::vector<std::string>& argum
 /// The control pod reads here too what holds for the pods of all groups.
 object host_template(const pods_wish& of) {
   const auto own_gpus = of.gpus == of.control_gpus ? 0 : of.gpus;
-  auto pod = agent_template(of, agent_arguments(of.name, of.cpus, of.ps_hosts > 0 ? "workers" : ""),
-                            {.cpus = of.cpus, .gpus = own_gpus});
+  auto pod = agent_template(of, of.ps_hosts > 0 ? "workers" : "", {.cpus = of.cpus, .gpus = own_gpus});
   for (const auto& [key, text] : of.nodes.hosts_labels) pod["spec"]["nodeSelector"][key] = text;
   if (own_gpus > 0) pod["spec"]["tolerations"] = object::array({toleration_of_gpus(of.nodes)});
   leave_silent_nodes(pod, silent_node_s);
@@ -217,8 +226,7 @@ object host_template(const pods_wish& of) {
 }
 
 object ps_template(const pods_wish& of) {
-  auto pod = agent_template(of, agent_arguments(of.name, of.ps_cpus, "ps_shards"),
-                            {.cpus = of.ps_cpus, .memory = of.ps_memory});
+  auto pod = agent_template(of, "ps_shards", {.cpus = of.ps_cpus, .memory = of.ps_memory});
   for (const auto& [key, text] : of.nodes.ps_labels) pod["spec"]["nodeSelector"][key] = text;
   leave_silent_nodes(pod, silent_node_s);
   return pod;
@@ -264,22 +272,19 @@ object pods(const pods_wish& of) {
 
 } // namespace
 
-std::vector<std::string> agent_arguments(const std::string& job, std::uint32_t cpus, const char* takes) {
-  std::vector<std::string> arguments{"agent",
-                                     "--join",
-                                     fmt::format("{}:{}", job, join_port),
-                                     "--key-file",
-                                     fmt::format("{}/key", secret_folder),
-                                     "--address",
-                                     "$(POD_IP)",
-                                     "--machine",
-                                     fmt::format("$({})", node_variable),
-                                     "--folder",
-                                     runs_folder,
-                                     "--cpus",
-                                     fmt::format("{}", cpus)};
-  if (takes != std::string_view{}) arguments.insert(arguments.end(), {"--takes", takes});
-  return arguments;
+std::vector<std::string> agent_arguments(const std::string& job) {
+  return {"agent",
+          "--join",
+          fmt::format("{}:{}", job, join_port),
+          "--key-file",
+          fmt::format("{}/key", secret_folder),
+          "--address",
+          "$(POD_IP)",
+          "--machine",
+          fmt::format("$({})", node_variable),
+          "--folder",
+          runs_folder,
+          "--cpus"};
 }
 
 std::string run_folder_of(const std::string& job) { return fmt::format("{}/{}", runs_folder, job); }

@@ -113,8 +113,9 @@ inline constexpr auto pod_template_key = "pod.json";
 /// Likewise of those for PS shards, where there are any.
 inline constexpr auto ps_template_key = "ps-pod.json";
 
-/// Of the agent in the pods of hosts of a job. @param takes "": any role
-std::vector<std::string> agent_arguments(const std::string& job, std::uint32_t cpus, const char* takes);
+/// Of the agent in the pods of hosts of a job: the first ones, behind which its number of cores
+/// follows, and others may.
+std::vector<std::string> agent_arguments(const std::string& job);
 
 /// With the longest name that there is room for: a host is called NAME-hosts- and a number of up to
 /// three digits, in 63 characters.

@@ -41,6 +41,7 @@ object key_volume(const pods_wish& of);
 object field_variable(const char* name, const char* path);
 /// Of each pod: the node on which it is.
 inline constexpr auto node_variable = "NODE_NAME";
+inline constexpr auto pod_uid_variable = "POD_UID";
 
 /// What a pod has of its node. Of the pods of hosts the template leaves out what they have as the
 /// control pod does, since they take that from it (pod_requests): so it stands at one place, where

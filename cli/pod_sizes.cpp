@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <charconv>
 #include <fmt/format.h>
+#include <functional>
 #include <limits>
 #include <string_view>
 
@@ -41,23 +42,27 @@ tl::unexpected<error> too_small(std::string_view option, const std::string& valu
                           mebibytes(most.bytes), most.what, option, enough, way_out));
 }
 
-/// When it is known what of the data the other pods have room for. These have all of it too: where
-/// nobody says how much there is, what they have room for is the bound for all.
-result<void> settle_ps_memory(const runtime::job_sizes& sizes, std::uint64_t data, pods_wish& wanted) {
-  if (wanted.ps_hosts == 0) return {};
+/// Of pods of one kind, by an option of the command.
+struct memory_option {
+  const char* name;
+  std::string& size; ///< "": as much as they need
+  std::function<std::vector<runtime::pod_need>(std::uint64_t data)> needs;
+  std::string_view way_out;
+};
+
+/// What is left beside the rest is for data, unless the job says how much that is.
+/// @param data bytes; 0: the job does not say
+result<void> settle_memory(const memory_option& option, std::uint64_t data, std::uint64_t& data_max) {
   const bool is_open = data == 0;
-  const auto needs = [&](std::uint64_t of_data) { return runtime::needs_of_ps_pod(sizes, of_data).memory; };
-  if (wanted.ps_memory.empty()) {
-    wanted.ps_memory = memory_text(runtime::sum_of(needs(is_open ? wanted.data_bytes_max : data)));
+  if (option.size.empty()) {
+    option.size = memory_text(runtime::sum_of(option.needs(is_open ? data_max : data)));
     return {};
   }
-  const auto least = needs(is_open ? data_min : data);
-  const auto there = size_bytes(wanted.ps_memory).value_or(0);
+  const auto least = option.needs(is_open ? data_min : data);
+  const auto there = size_bytes(option.size).value_or(0);
   const auto sum = runtime::sum_of(least);
-  if (there < sum)
-    return too_small("--ps-memory", wanted.ps_memory, least, memory_text(sum),
-                     "take a smaller model, or less data by data.memory_limit");
-  if (is_open) wanted.data_bytes_max = std::min(wanted.data_bytes_max, there - (sum - data_min));
+  if (there < sum) return too_small(option.name, option.size, least, memory_text(sum), option.way_out);
+  if (is_open) data_max = std::min(data_max, there - (sum - data_min));
   return {};
 }
 
@@ -73,26 +78,27 @@ tl::unexpected<error> quota_too_large(const spec::JobSpec& job, const pods_wish&
                   mebibytes(sum), disk_text(sum)));
 }
 
-/// What is left beside the rest is for data, unless the job says how much that is.
+/// What all pods have room for is what the job may take.
 result<void> settle_memory(const runtime::job_sizes& sizes, std::uint32_t pods, std::uint64_t data,
                            pods_wish& wanted) {
   const bool is_open = data == 0;
-  const auto needs = [&](std::uint64_t of_data) {
-    return runtime::needs_of_pod(sizes, pods, of_data).memory;
-  };
-  if (wanted.memory.empty()) {
-    if (is_open) wanted.data_bytes_max = data_default;
-    wanted.memory = memory_text(runtime::sum_of(needs(is_open ? data_default : data)));
-    return {};
-  }
-  const auto least = needs(is_open ? data_min : data);
-  const auto there = size_bytes(wanted.memory).value_or(0);
-  const auto sum = runtime::sum_of(least);
-  if (there < sum)
-    return too_small("--memory", wanted.memory, least, memory_text(sum),
-                     "take more --hosts, so that fewer roles are on each, a smaller model or microbatch, or "
-                     "less data by data.memory_limit");
-  if (is_open) wanted.data_bytes_max = there - (sum - data_min);
+  auto data_max = is_open && wanted.memory.empty() ? data_default : std::numeric_limits<std::uint64_t>::max();
+  const auto settled = settle_memory(
+      {"--memory", wanted.memory,
+       [&](std::uint64_t of_data) { return runtime::needs_of_pod(sizes, pods, of_data).memory; },
+       "take more --hosts, so that fewer roles are on each, a smaller model or microbatch, or less data by "
+       "data.memory_limit"},
+      data, data_max);
+  if (!settled) return settled;
+  if (wanted.ps_hosts > 0)
+    if (auto of_ps = settle_memory(
+            {"--ps-memory", wanted.ps_memory,
+             [&](std::uint64_t of_data) { return runtime::needs_of_ps_pod(sizes, of_data).memory; },
+             "take a smaller model, or less data by data.memory_limit"},
+            data, data_max);
+        !of_ps)
+      return of_ps;
+  if (is_open) wanted.data_bytes_max = data_max;
   return {};
 }
 
@@ -124,7 +130,6 @@ result<void> settle_sizes(const spec::JobSpec& job, pods_wish& wanted) {
   const auto pods = pods_at_least(wanted);
   const auto data = job::parse_bytes(job.data().memory_limit()).value_or(0);
   if (auto settled = settle_memory(*sizes, pods, data, wanted); !settled) return settled;
-  if (auto settled = settle_ps_memory(*sizes, data, wanted); !settled) return settled;
   const auto disk = runtime::needs_of_pod(*sizes, pods, data).disk;
   const auto sum = runtime::sum_of(disk);
   if (wanted.disk.empty()) wanted.disk = disk_text(sum);

@@ -36,8 +36,7 @@ std::string why_not_agent(const json& container, const std::string& job) {
   if (text_in(container, "name") != "dlrun") return "spec.containers[0].name: is not dlrun";
   if (member(container, "command") != json::array({pod_program}))
     return fmt::format("spec.containers[0].command: is not [\"{}\"]", pod_program);
-  auto wanted = agent_arguments(job, 1, "");
-  wanted.pop_back(); // how many cores may be another number, and more may follow
+  const auto wanted = agent_arguments(job); // how many cores follows, and more may
   const auto args = member(container, "args");
   if (!args.is_array() || args.size() <= wanted.size() ||
       !std::equal(wanted.begin(), wanted.end(), args.begin()))

@@ -96,6 +96,18 @@ std::shared_ptr<kubernetes::pod_service> pods_hosts::service() const {
   return service_;
 }
 
+result<void> pods_hosts::may_join(const agent::arriving_host& who) const {
+  const auto slot = kubernetes::slot_of(job_, who.name);
+  if (!slot)
+    return fail(error_code::bad_usage,
+                fmt::format("host {} is no pod of job '{}', and its hosts are its pods", who.name, job_));
+  const auto of = service();
+  if (!of) return fail(error_code::in_use, "no pods are made for the job now");
+  const auto why = of->why_not_in({*slot, who.pod, who.address});
+  if (why.empty()) return {};
+  return fail(error_code::in_use, fmt::format("host {}: {}", who.name, why));
+}
+
 void pods_hosts::see(const agent::run_snapshot& now) {
   if (const auto to = service(); to && !now.hosts.empty()) to->hosts_are(sights_of(job_, now));
 }

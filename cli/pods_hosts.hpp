@@ -1,6 +1,7 @@
 /// The pods of a job's hosts, which the root in its control pod makes and replaces.
 #pragma once
 
+#include "actors/agent/host_admission.hpp"
 #include "actors/agent/run_board.hpp"
 #include "cli/displayed_run.hpp"
 #include "cli/verb_end.hpp"
@@ -38,6 +39,9 @@ public:
 
   /// @returns bad_usage in what is no pod, or one without a token or a template for others.
   result<void> begin();
+  /// Whether Kubernetes knows that host as a pod of the job that is to stay (R46). Any thread.
+  /// @returns as agent::join_check.
+  result<void> may_join(const agent::arriving_host& who) const;
   void see(const agent::run_snapshot& now);
   /// Before the job has begun.
   void see_who_comes(const agent::run_snapshot& now);

@@ -11,13 +11,28 @@ host_pods::host_pods(pod_requests& requests, const api_client& client, host_pods
     , client_{client}
     , options_{std::move(options)}
     , plan_{options_.rules}
+    , admission_{options_.rules.bug}
     , refusals_{options_.refusals}
     , starts_{options_.starts}
     , silences_{options_.silences} {}
 
 void host_pods::on_news(pod_news news) {
   const std::scoped_lock lock{mutex_};
+  admission_.on_news(news);
   news_.push_back(std::move(news));
+}
+
+void host_pods::on_watch_refused(const api_refusal& why) {
+  {
+    const std::scoped_lock lock{mutex_};
+    admission_.on_silence();
+  }
+  on_refused(pod_question::told, why);
+}
+
+std::string host_pods::why_not_in(const arriving_pod& who) const {
+  const std::scoped_lock lock{mutex_};
+  return admission_.why_not(who);
 }
 
 void host_pods::hosts_are(host_sights hosts) {
@@ -188,8 +203,14 @@ std::optional<api_refusal> host_pods::carry_out(const create_pod& what) {
     return std::nullopt;
   }
   plan_.on_created(what, **made, now);
+  note_created(**made, now);
   options_.tell(fmt::format("made pod {}: {}", (*made)->name, what.why));
   return std::nullopt;
+}
+
+void host_pods::note_created(const pod_record& made, time_point now) {
+  const std::scoped_lock lock{mutex_};
+  admission_.on_created(made, now);
 }
 
 std::optional<api_refusal> host_pods::carry_out(const delete_pod& what) {

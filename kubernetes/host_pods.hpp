@@ -2,6 +2,7 @@
 #pragma once
 
 #include "kubernetes/eviction_budget.hpp"
+#include "kubernetes/pod_admission.hpp"
 #include "kubernetes/pod_plan.hpp"
 #include "kubernetes/pod_refusals.hpp"
 #include "kubernetes/pod_requests.hpp"
@@ -42,7 +43,7 @@ public:
 
   /// What the watch tells: of pods, and how it fares.
   void on_news(pod_news news);
-  void on_watch_refused(const api_refusal& why) { on_refused(pod_question::told, why); }
+  void on_watch_refused(const api_refusal& why);
   void on_watch_works();
   /// What the job says of its hosts, once it has begun.
   void hosts_are(host_sights hosts);
@@ -52,6 +53,9 @@ public:
   void pause();
   /// Blocks while it asks.
   void pass();
+
+  /// Why a host may not join as that pod now; "": it may (R46).
+  std::string why_not_in(const arriving_pod& who) const;
 
   /// Set: the job is to end, and no pods are made any more.
   std::optional<pods_end> end() const;
@@ -71,6 +75,7 @@ private:
   void carry_out(const std::vector<pod_action>& actions);
   std::optional<api_refusal> carry_out(const create_pod& what);
   std::optional<api_refusal> carry_out(const delete_pod& what);
+  void note_created(const pod_record& made, time_point now);
   void on_refused(pod_question what, const api_refusal& why);
   void on_done(pod_question what);
   time_point give_up() const;
@@ -85,7 +90,8 @@ private:
   bool is_known_to_lead_ = false;
   bool is_whole_ = false; ///< as was told
   mutable std::mutex mutex_;
-  std::vector<pod_news> news_; ///< guarded by mutex_, as are the next
+  pod_admission admission_; ///< guarded by mutex_, as are the next
+  std::vector<pod_news> news_;
   std::optional<host_sights> hosts_{};
   std::optional<host_sights> coming_{}; ///< before the job has begun
   bool is_paused_ = false;

@@ -1,5 +1,5 @@
-/// Rules of pod_plan that its property test can break on purpose, to see itself find them. Compiled
-/// out of the product: only pod_plan_mutant_test defines DLRUN_PLANTED_BUGS.
+/// Rules of pod_plan and pod_admission that their property test can break on purpose, to see itself
+/// find them. Compiled out of the product: only pod_plan_mutant_test defines DLRUN_PLANTED_BUGS.
 #pragma once
 
 #include <cstdint>
@@ -18,6 +18,8 @@ enum class planted_bug : std::uint8_t {
   forget_memory, ///< how much memory the pods of a slot had is forgotten
   forget_nodes,  ///< on which nodes a pod had other bits is forgotten
   no_restart,    ///< a container that ended is not waited for, as if its node were dead
+  let_in_going,  ///< a pod that is deleted may join all the same
+  let_in_older,  ///< so may one that another one was made in place of
 };
 
 #ifdef DLRUN_PLANTED_BUGS

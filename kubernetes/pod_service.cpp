@@ -75,6 +75,7 @@ public:
   void pause() override { pods_.pause(); }
   std::optional<pods_end> end() const override { return pods_.end(); }
   std::vector<std::string> held_up_by() const override { return pods_.held_up_by(); }
+  std::string why_not_in(const arriving_pod& who) const override { return pods_.why_not_in(who); }
 
 private:
   host_pods_options with_listing(host_pods_options options) {

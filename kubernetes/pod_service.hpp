@@ -28,6 +28,7 @@ public:
   virtual void pause() = 0;
   virtual std::optional<pods_end> end() const = 0;
   virtual std::vector<std::string> held_up_by() const = 0;
+  virtual std::string why_not_in(const arriving_pod& who) const = 0;
 };
 
 } // namespace dlrun::kubernetes

@@ -18,8 +18,8 @@ namespace dlrun::runtime {
 using agent_dialler = std::function<void(std::function<void(result<protocol::agent_actor>)>)>;
 
 /// Connects to the agent at an address, and is called as an agent_dialler is.
-using agent_connector = std::function<void(const std::string& address,
-                                           std::function<void(result<protocol::agent_actor>)>)>;
+using agent_connector =
+    std::function<void(const std::string& address, std::function<void(result<protocol::agent_actor>)>)>;
 
 /// Connects over `link`, which must outlive it; where that is connected to the agent already, no
 /// matter where, it finds that connection.
@@ -27,8 +27,8 @@ agent_connector connect_over(link::process_link& link);
 
 /// A dialler that connects to the agent at `address`, or where `place` says that it is now. Each
 /// tenth time it tries `address` beside: what calls may have been seen through somebody who
-/// translates addresses. Nobody waits for that try, since nobody may answer there any more; where it
-/// comes about, the next dial finds its connection. @param place null: nobody calls
+/// translates addresses. Nobody waits for that try, since nobody may answer there any more; where
+/// it comes about, the next dial finds its connection. @param place null: nobody calls
 agent_dialler agent_dial(agent_connector connect, std::string address,
                          std::shared_ptr<const common::root_place> place);
 

@@ -7,6 +7,8 @@
 #include "job/hosts_file.hpp"
 #include "runtime/secret_file.hpp"
 
+#include <algorithm>
+#include <cctype>
 #include <fmt/format.h>
 
 namespace dlrun::runtime {
@@ -14,10 +16,17 @@ namespace {
 
 constexpr std::size_t folder_bytes_max = 4096;
 constexpr std::uint32_t cpus_max = 4096;
+constexpr std::size_t uid_bytes_max = 64;
 
 bool is_number(const std::string& address) {
   const auto parsed = base::parse_ipv4_address(address + ":0");
   return parsed && base::to_string(*parsed) == address + ":0";
+}
+
+/// Or "": it is told of none.
+bool is_uid(const std::string& text) {
+  const auto is_allowed = [](unsigned char c) { return std::isalnum(c) != 0 || c == '-'; };
+  return text.size() <= uid_bytes_max && std::ranges::all_of(text, is_allowed);
 }
 
 /// Null where the list names none.
@@ -47,6 +56,9 @@ result<void> check_request(const bootstrap::JoinRequest& who) {
   if (folder.size() > folder_bytes_max || (!folder.empty() && !is_absolute))
     return fail(error_code::bad_usage, fmt::format("host {}: '{}' is no full path of a folder", who.name(),
                                                    base::printable(folder)));
+  if (!is_uid(who.pod()))
+    return fail(error_code::bad_usage, fmt::format("host {}: \"{}\" is no uid of a pod", who.name(),
+                                                   base::printable(who.pod().substr(0, uid_bytes_max))));
   if (who.cpus() > cpus_max)
     return fail(error_code::bad_usage,
                 fmt::format("host {}: {} cores, at most {}", who.name(), who.cpus(), cpus_max));
@@ -90,7 +102,7 @@ result<void> enrolment_desk::open(const protocol::agent_actor& agent,
   events.admit = [agent, launcher](const auto& who, auto done) {
     if (const auto sound = check_request(who); !sound) return done(tl::unexpected(sound.error()));
     common::post(agent, [launcher, done = std::move(done),
-                         host = agent::arriving_host{who.name(), who.address(), who.cpus()}] {
+                         host = agent::arriving_host{who.name(), who.address(), who.cpus(), who.pod()}] {
       done(launcher->admit(host));
     });
   };

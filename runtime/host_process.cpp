@@ -240,9 +240,10 @@ result<void> check_clock_of_host(const bootstrap::HostBundle& bundle) {
 
 result<void> check_own_number(const bootstrap::HostBundle& bundle) {
   if (is_own_number(bundle.address())) return {};
-  return fail(error_code::bad_usage,
-              fmt::format("no interface of the host has the address {}: write one of {} into the list of hosts",
-                          bundle.address(), fmt::join(own_numbers(), ", ")));
+  return fail(
+      error_code::bad_usage,
+      fmt::format("no interface of the host has the address {}: write one of {} into the list of hosts",
+                  bundle.address(), fmt::join(own_numbers(), ", ")));
 }
 
 /// Whether the host of the bundle may take part at all. @returns bad_usage, or the code of what is
@@ -327,6 +328,7 @@ result<agent::enrolment_wish> wish_of(const joining_host& host, const base::uniq
   wish.as.set_preemptible(host.preemptible);
   wish.as.set_takes(host.takes);
   wish.as.set_machine(host.machine);
+  wish.as.set_pod(host.pod);
   return wish;
 }
 

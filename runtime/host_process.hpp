@@ -34,6 +34,7 @@ struct joining_host {
   bool preemptible = false; ///< it may go at short notice
   std::string takes{};      ///< as in a list of hosts; "": any
   std::string machine{};    ///< on which it is; "": one of its own
+  std::string pod{};        ///< uid of its pod; "": it is none, or does not say
 };
 
 struct host_failure {

@@ -151,6 +151,12 @@ result<std::shared_ptr<host_bundles>> make_bundles(const host_bundles::parts& fr
   return made;
 }
 
+/// Where a host does not come.
+std::string way_out_of(const host_bundles& bundles) {
+  const auto* lost = bundles.hosts_before().empty() ? "" : ", and what its stores have is lost";
+  return fmt::format("; without that host: take it out of the list of hosts{}", lost);
+}
+
 /// Renews the certificate of the root's own agent after half of its lifetime.
 std::function<void(protocol::time_point)> own_renewal(const std::shared_ptr<const job_identity>& identity,
                                                       const std::shared_ptr<security::tls_context>& own,
@@ -217,12 +223,13 @@ result<std::unique_ptr<hosts_run>> hosts_run::create(const hosts_plan& plan,
   const auto beats = who.secrets->start_beats(plan.own_number());
   if (!beats) return tl::unexpected(beats.error());
   if (who.takes_over) call_hosts(*who.secrets, *beats, beats_port, *job);
-  if (auto kept = who.write([&] { return who.secrets->keep(agent_address, *beats); }); !kept)
+  if (auto kept = who.asks.write([&] { return who.secrets->keep(agent_address, *beats); }); !kept)
     return tl::unexpected(kept.error());
   auto giver = start_giver(plan, *job, who.own);
   if (!giver) return tl::unexpected(giver.error());
   const auto data_at = *giver ? (*giver)->address() : std::string{};
-  auto made = make_bundles({plan, job, agent_address, identity, *beats, data_at, who.secrets}, who.write);
+  auto made =
+      make_bundles({plan, job, agent_address, identity, *beats, data_at, who.secrets}, who.asks.write);
   if (!made) return tl::unexpected(made.error());
   const auto bundles = std::move(*made);
   auto opened = open_desk(plan, identity, bundles);
@@ -249,12 +256,12 @@ result<std::unique_ptr<hosts_run>> hosts_run::create(const hosts_plan& plan,
           [giver = *giver](const auto& givers) {
             if (giver) giver->others_are(givers);
           },
+      .may_join = who.asks.may_join,
       .run_dir = job->run_dir,
       .folder_of = [bundles](const auto& host) { return bundles->folder_on(host); }});
-  const auto* lost = bundles->hosts_before().empty() ? "" : ", and what its stores have is lost";
-  return std::unique_ptr<hosts_run>{new hosts_run(
-      std::move(*commands), std::move(launcher), desk, bundles, there_patience_of(*job),
-      fmt::format("; without that host: take it out of the list of hosts{}", lost), who.takes_over)};
+  return std::unique_ptr<hosts_run>{new hosts_run(std::move(*commands), std::move(launcher), desk, bundles,
+                                                  there_patience_of(*job), way_out_of(*bundles),
+                                                  who.takes_over)};
 }
 
 result<void> hosts_run::open(const protocol::agent_actor& agent) {

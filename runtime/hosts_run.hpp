@@ -25,6 +25,12 @@ namespace dlrun::runtime {
 /// would look for on themselves.
 result<void> check_for_hosts(const spec::JobSpec& job, const std::optional<hosts_plan>& hosts);
 
+/// What a run on several hosts asks who runs it.
+struct hosts_callbacks {
+  file_writing write = writing_once(); ///< what is noted of hosts
+  agent::join_check may_join = [](const agent::arriving_host&) { return result<void>{}; };
+};
+
 /// The identities of a run, and what its hosts are for: who issues its certificates, what the root
 /// itself shows, and the secrets that it stores of both.
 struct identities {
@@ -35,7 +41,7 @@ struct identities {
   /// But it ends where the job is complete, and its stores are to be brought (R38).
   std::optional<agent::last_stores> gathers{};
   bool copies_may_wait = false; ///< as hosted_roles_config
-  file_writing write = writing_once();
+  hosts_callbacks asks{};
 };
 
 /// Opens the ports at which other hosts reach the root, with the identities in `who`. @returns

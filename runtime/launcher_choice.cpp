@@ -42,7 +42,7 @@ result<launcher_choice> choose_threads(caf::actor_system& system,
 result<launcher_choice>
 choose_processes(caf::actor_system& system, const std::shared_ptr<const common::job_context>& job,
                  const local_run_options& options, const std::shared_ptr<root_secrets>& secrets,
-                 const std::shared_ptr<spdlog::logger>& log, const file_writing& write) {
+                 const std::shared_ptr<spdlog::logger>& log, const hosts_callbacks& asks) {
   auto program = program_of_roles(options.role_program);
   if (!program) return tl::unexpected(program.error());
   const auto& hosts = options.hosts;
@@ -57,7 +57,7 @@ choose_processes(caf::actor_system& system, const std::shared_ptr<const common::
                                        .warn = [log](const std::string& text) { log->warn("{}", text); }};
   identities who{.job = {}, .own = {}, .secrets = secrets};
   who.gathers = options.gathers;
-  who.write = write;
+  who.asks = asks;
   who.copies_may_wait = options.copies_may_wait;
   if (hosts) {
     who.takes_over = options.is_same_job && secrets->are_found();

@@ -38,10 +38,9 @@ result<launcher_choice> choose_threads(caf::actor_system& system,
 /// Roles as processes: of this host, or of those of `options`, which can reach this one from now
 /// on.
 /// @param secrets of a run on several hosts, else null
-/// @param write for what is noted of those hosts
 result<launcher_choice>
 choose_processes(caf::actor_system& system, const std::shared_ptr<const common::job_context>& job,
                  const local_run_options& options, const std::shared_ptr<root_secrets>& secrets,
-                 const std::shared_ptr<spdlog::logger>& log, const file_writing& write);
+                 const std::shared_ptr<spdlog::logger>& log, const hosts_callbacks& asks);
 
 } // namespace dlrun::runtime

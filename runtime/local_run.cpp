@@ -85,6 +85,10 @@ start make_start(const local_run_options& options, run_observer& observer,
   return {before, std::move(write), std::move(board)};
 }
 
+hosts_callbacks asked_of(const run_observer& observer, const start& how) {
+  return {how.write, [&observer](const auto& host) { return observer.may_join(host); }};
+}
+
 /// @param hosts null of a run on one host
 agent::run_snapshot look_at(const agent::run_board& board,
                             const std::shared_ptr<agent::routed_launcher>& hosts) {
@@ -427,7 +431,7 @@ result<ended_run> run_roles(const prepared_job& prepared, const local_run_option
   const auto log = common::make_role_log(**job, agent::agent_peer.role, agent::agent_peer.incarnation);
   const auto how = make_start(options, observer, board);
   auto chosen = threads ? choose_threads(system, *job)
-                        : choose_processes(system, *job, options, *secrets, log, how.write);
+                        : choose_processes(system, *job, options, *secrets, log, asked_of(observer, how));
   if (!chosen) return tl::unexpected(chosen.error());
   const auto hosts = chosen->hosts ? chosen->hosts->launcher() : nullptr;
   const auto drains = hosts ? std::make_shared<agent::drain_desk>(hosts, chosen->hosts->drains()) : nullptr;

@@ -135,14 +135,15 @@ std::unique_ptr<agent_relay> make_relay(caf::actor_system& system, const common:
                                         const std::shared_ptr<const common::root_place>& place,
                                         std::shared_ptr<security::tls_context> identity) {
   return std::make_unique<agent_relay>(
-      system, agent_relay_options{.first = context.agent,
-                                  .dial = agent_dial(connect_over(*context.link), message.agent_control(), place),
-                                  .place = place,
-                                  .leave = agent_leave(*context.link),
-                                  .self = {context.role, context.self.incarnation},
-                                  .identity = std::move(identity),
-                                  .lifetime = std::chrono::seconds{message.credentials().lifetime_s()},
-                                  .log = context.log});
+      system,
+      agent_relay_options{.first = context.agent,
+                          .dial = agent_dial(connect_over(*context.link), message.agent_control(), place),
+                          .place = place,
+                          .leave = agent_leave(*context.link),
+                          .self = {context.role, context.self.incarnation},
+                          .identity = std::move(identity),
+                          .lifetime = std::chrono::seconds{message.credentials().lifetime_s()},
+                          .log = context.log});
 }
 
 /// Null on the root's host.

@@ -1,6 +1,7 @@
 /// The interface through which a run reports its progress.
 #pragma once
 
+#include "actors/agent/host_admission.hpp"
 #include "actors/agent/run_board.hpp"
 #include "actors/protocol/time.hpp"
 
@@ -38,6 +39,9 @@ public:
   /// Before that, where the run has other hosts that may join by themselves: from now on they do.
   /// @returns why the run must not begin.
   virtual result<void> hosts_may_join() { return {}; }
+  /// Asked on any thread, from then on, before a host that has proved itself is let in. @returns
+  /// as agent::join_check.
+  virtual result<void> may_join(const agent::arriving_host& /*who*/) const { return {}; }
   /// Before begun(): what the run waits for, at each change.
   virtual void waits(const std::string&) {}
   /// Before begun(): who has come so far; called ten times a second.

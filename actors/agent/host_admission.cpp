@@ -53,10 +53,10 @@ result<admission> host_admission::admit(const arriving_host& who, host_roster& r
 }
 
 bool host_admission::await_return(const returning_host& one, host_roster& roster) {
-  const auto& [name, address, cpus] = one.who;
+  const auto& name = one.who.name;
   if (rules_.way_to_join.empty() || one.index < listed_ || rules_.addresses.contains(name)) return false;
   roster.await_return(name);
-  rules_.addresses[name] = address;
+  rules_.addresses[name] = one.who.address;
   places_[name] = one.index;
   return true;
 }

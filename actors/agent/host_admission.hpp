@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <dlrun/error.hpp>
+#include <functional>
 #include <map>
 #include <string>
 
@@ -30,7 +31,12 @@ struct arriving_host {
   std::string name;
   std::string address;    ///< number
   std::uint32_t cpus = 0; ///< 0: those that its agent tells of
+  std::string pod{};      ///< uid, of one of Kubernetes; "": it does not say
 };
+
+/// Whether a host that has proved itself may be one of the job's at all. Thread-safe. @returns
+/// bad_usage with the reason, or in_use where it may try again later.
+using join_check = std::function<result<void>(const arriving_host& who)>;
 
 /// One that had joined when an earlier root of the job was killed, at its place among the hosts.
 struct returning_host {

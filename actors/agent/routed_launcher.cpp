@@ -77,7 +77,7 @@ protocol::join_reply routed_launcher::on_joined(const protocol::host_joined& joi
 
 result<admission> routed_launcher::admit(const arriving_host& who) {
   hosted_actions actions;
-  auto admitted = hosts_.admit(who, options_.now(), actions);
+  auto admitted = options_.may_join(who).and_then([&] { return hosts_.admit(who, options_.now(), actions); });
   if (!admitted) waiting_.note_turned_away(who.name, who.address, options_.now());
   carry_out(actions);
   return admitted;

@@ -42,6 +42,8 @@ struct routed_launcher_options {
   std::function<void(protocol::time_point now)> keep_own_fresh = [](protocol::time_point) {};
   /// Which other hosts give the job's data now: tensor servers, by host.
   std::function<void(const std::map<std::string, std::string>&)> data_givers_are = [](const auto&) {};
+  /// Asked before anything else of a host that wants to join.
+  join_check may_join = [](const arriving_host&) { return result<void>{}; };
   std::function<protocol::time_point()> now = common::now;
   std::filesystem::path run_dir{}; ///< with the stores of PS shards on this host
   /// Where a host of the job keeps what is of this run; "" for what is none of its hosts.

@@ -140,7 +140,7 @@ class pod:
         return container
 
     def variables(self):
-        fields = {"status.podIP": self.cluster.hosts.address(self.host), "spec.nodeName": name_of(self.node)}
+        fields = {"status.podIP": self.cluster.hosts.address(self.host), "metadata.uid": self.object["metadata"]["uid"], "spec.nodeName": name_of(self.node)}
         fields |= {f"metadata.labels['{key}']": text for key, text in self.labels.items()}
         api = {"KUBERNETES_SERVICE_HOST": self.cluster.api.host, "KUBERNETES_SERVICE_PORT": self.cluster.api.port} if self.cluster.api else {}
         api |= self.cluster.nodes.variables.get(self.node, {})

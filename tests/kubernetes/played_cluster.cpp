@@ -58,6 +58,7 @@ result<base::http_answer> played_cluster::send(const base::http_request& request
   if (is_away || chance() < loss) return lost;
   auto answered = answer(request);
   if (chance() < loss) return lost;
+  if (answered && request.method == "POST") witness.on_made(*answered);
   return answered;
 }
 
@@ -142,8 +143,10 @@ std::vector<pod_news> played_cluster::news() {
   std::vector<pod_news> all;
   if (is_away) return all;
   if (!is_listed_ || chance() < 0.01) begin_list(); // of a watch that is too old
-  for (; !news_.empty() && news_.front().at <= now; news_.pop_front())
+  for (; !news_.empty() && news_.front().at <= now; news_.pop_front()) {
+    witness.on_news(news_.front().what);
     all.push_back(std::move(news_.front().what));
+  }
   return all;
 }
 
@@ -181,7 +184,7 @@ void played_cluster::pass(std::chrono::milliseconds time) {
       gone(uid);
     else if (pod.runs_at && now >= *pod.runs_at)
       run(pod);
-    else if (!pod.runs_at && pod.told.runs && !pod.told.is_going)
+    else if (!pod.runs_at && pod.told.runs) // one that is to end may not have heard of that
       join(pod);
   }
 }
@@ -209,6 +212,8 @@ void played_cluster::join(pod_truth& pod) {
     pod.boot = ++made_;
     return;
   }
+  if (!may_join({pod.told.slot, pod.told.uid, pod.told.address})) return;
+  witness.on_join(pod.told);
   host = {.uid = pod.told.uid, .address = pod.told.address};
   pod.back_since = now;
 }
