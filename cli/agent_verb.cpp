@@ -30,7 +30,8 @@ int run_agent(const runtime::joining_host& host) {
                                                     say(stdout, "{}\n", text);
                                                     flush(stdout);
                                                   },
-                                              .warn = [](const auto& text) { warn(text); }});
+                                              .warn = [](const auto& text) { warn(text); },
+                                              .note = [](const auto& text) { say(stderr, "{}\n", text); }});
   if (ended) return success;
   const auto code = complain(ended.error().why);
   return ended.error().has_other_bits ? base::other_bits_exit_code : code;
@@ -77,7 +78,9 @@ void add_join_options(CLI::App& command, runtime::joining_host& host) {
   auto* pod = command.add_option("--pod", host.pod,
                                  "Uid of the pod of Kubernetes that this host is: the control pod holds it "
                                  "against what the API server says");
-  for (auto* one : {token, key, wait, name, address, folder, cpus, preemptible, takes, machine, pod})
+  auto* log_format = add_log_format(command);
+  for (auto* one :
+       {token, key, wait, name, address, folder, cpus, preemptible, takes, machine, pod, log_format})
     one->needs(join);
 }
 

@@ -10,6 +10,7 @@
 #include <dlrun/training.hpp>
 #include <exception>
 #include <optional>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -61,7 +62,10 @@ int run_verb(CLI::App& app, int argc, char** argv) {
     if (const auto code = run_on_pods(words)) return *code;
     return chosen();
   } catch (const CLI::ParseError& error) {
-    const int code = app.exit(error);
+    std::ostringstream told, complaint;
+    const int code = app.exit(error, told, complaint);
+    put_text(stdout, told.str());
+    put_text(stderr, complaint.str(), log_level::error);
     return code == 0 ? 0 : static_cast<int>(job::exit_code::bad_input);
   } catch (const std::exception& error) {
     complain(error.what() + tell_gone_folder());

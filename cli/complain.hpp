@@ -16,7 +16,7 @@ namespace dlrun::cli {
 /// last line.
 inline void complain(std::string_view message) {
   flush(stdout);
-  say(stderr, "dlrun: {}\n", message);
+  tell(log_level::error, message);
 }
 
 /// Why no path that begins there leads anywhere; "" where there is such a folder.
@@ -39,6 +39,8 @@ inline int complain_of(const report& ended) {
 }
 
 /// What does not stop anything, on stderr.
-inline void warn(std::string_view message) { say(stderr, "dlrun: warning: {}\n", message); }
+inline void warn(std::string_view message) { tell(log_level::warning, message); }
+/// What is neither, and not what the verb is called for, likewise.
+inline void note(std::string_view message) { tell(log_level::info, message); }
 
 } // namespace dlrun::cli

@@ -34,7 +34,7 @@ public:
     display_ = make_display(options_);
     return {};
   }
-  void waits(const std::string& text) override { say(stderr, "dlrun: {}\n", text); }
+  void waits(const std::string& text) override { note(text); }
   result<void> hosts_may_join() override { return how_.hosts_may_join(); }
   result<void> may_join(const agent::arriving_host& who) const override { return how_.may_join(who); }
   void hosts_come(const agent::run_snapshot& now) override { how_.hosts_come(now); }
@@ -98,7 +98,7 @@ private:
 
   /// As a root that is killed, which costs the hosts nothing.
   [[noreturn]] static void hand_over() {
-    say(stderr, "dlrun: this root ends, and another one goes on; the hosts wait for it\n");
+    note("this root ends, and another one goes on; the hosts wait for it");
     std::_Exit(static_cast<int>(job::exit_code::interrupted));
   }
 

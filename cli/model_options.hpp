@@ -40,7 +40,7 @@ inline void add_model_options(CLI::App& command, model_choice& into) {
 /// Says on stderr what was damaged and done without, and what else is to be told. @returns `model`
 inline result<inference::loaded_model> tell_of_model(result<inference::loaded_model> model) {
   if (!model) return model;
-  for (const auto& line : model->damaged) say(stderr, "dlrun: storage-damaged: {}\n", line);
+  for (const auto& line : model->damaged) note("storage-damaged: " + line);
   for (const auto& line : model->notes) warn(line);
   return model;
 }

@@ -78,7 +78,7 @@ result<void> pods_hosts::begin() {
   const auto own = base::host_name();
   auto started = kubernetes::pod_service::start(
       *place, {.job = job_, .own_pod = own, .pod_template = *pod_template, .ps_template = *ps_template},
-      {.tell = [](const auto& text) { say(stderr, "dlrun: {}\n", text); },
+      {.tell = [](const auto& text) { note(text); },
        .warn = [](const auto& text) { warn(text); },
        .has_standby = kubernetes::has_standby(*pod_template),
        .budget = kubernetes::budget_of(*pod_template),

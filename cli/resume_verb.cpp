@@ -28,7 +28,7 @@ result<runtime::run_folder> restore(const resume_verb_options& options) {
     return fail(error_code::bad_usage,
                 fmt::format("--from-archive: there is no archive in '{}'", options.archives));
   auto restored = runtime::restore_run(**found, options.directory);
-  if (restored) say(stderr, "dlrun: {}\n", runtime::tell_restored(**found));
+  if (restored) note(runtime::tell_restored(**found));
   return restored;
 }
 
@@ -89,9 +89,12 @@ void add_resume(CLI::App& app, verb& chosen) {
                     "Go on as trained, though spec.yaml was edited: it is written again");
   command->add_flag("--unrecorded", options->how.unrecorded,
                     "Go on with a run that has no run.record (of dlrun 0.1), with its data as it is");
-  command->add_flag("--detach", options->detach,
-                    "Return when the job has begun; it keeps going without terminal, see 'attach'");
-  command->add_flag("--json", options->json, "Progress, events and the report as JSON, one object a line");
+  auto* detach =
+      command->add_flag("--detach", options->detach,
+                        "Return when the job has begun; it keeps going without terminal, see 'attach'");
+  auto* json = command->add_flag("--json", options->json,
+                                 "Progress, events and the report as JSON, one object a line");
+  add_log_format(*command)->excludes(detach)->excludes(json);
   command->footer(
       "Examples:\n"
       "  dlrun resume runs/fashion-mnist-cnn\n"

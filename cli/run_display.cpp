@@ -1,6 +1,8 @@
 #include "cli/run_display.hpp"
 
 #include "cli/json_display.hpp"
+#include "cli/log_display.hpp"
+#include "cli/log_output.hpp"
 #include "cli/progress_display.hpp"
 #include "data/sampler.hpp"
 
@@ -32,6 +34,8 @@ std::uint64_t records_per_step(const spec::TrainSpec& train, std::uint64_t train
 }
 
 std::unique_ptr<runtime::run_observer> make_display(const display_options& options) {
+  if (chosen_log_format() == job::log_format::json)
+    return std::make_unique<log_display>(stdout, options.records_per_step);
   if (options.json) return std::make_unique<json_display>(stdout, options.started);
   return std::make_unique<progress_display>(
       stdout, can_draw_on_stdout() ? terminal_columns{columns_of_stdout} : terminal_columns{},

@@ -15,7 +15,8 @@ struct display_options {
   protocol::time_point started;       ///< of the run
 };
 
-/// A display on stdout: json_display, or progress_display, with a bar where one can be drawn.
+/// A display on stdout: log_display where that is the format of logs, json_display, or
+/// progress_display, with a bar where one can be drawn.
 std::unique_ptr<runtime::run_observer> make_display(const display_options& options);
 
 /// What turns steps of a job into samples.

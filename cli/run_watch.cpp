@@ -1,7 +1,7 @@
 #include "cli/run_watch.hpp"
 
+#include "cli/complain.hpp"
 #include "cli/root_request.hpp"
-#include "cli/say.hpp"
 #include "job/run_layout.hpp"
 #include "runtime/answer_deadlines.hpp"
 #include "runtime/run_folder.hpp"
@@ -18,10 +18,9 @@ class silent_root {
 public:
   void note(const result<std::string>& answer) {
     const bool is_silent = !answer && answer.error().code == error_code::timed_out;
-    if (is_silent && ++looks_ == looks_until_told)
-      say(stderr, "dlrun: {}; waiting for it\n", answer.error().message);
+    if (is_silent && ++looks_ == looks_until_told) note(answer.error().message + "; waiting for it");
     if (is_silent) return;
-    if (looks_ >= looks_until_told) say(stderr, "dlrun: the root of the run answers again\n");
+    if (looks_ >= looks_until_told) note("the root of the run answers again");
     looks_ = 0;
   }
 

@@ -1,9 +1,9 @@
 #include "cli/standby_wait.hpp"
 
+#include "cli/complain.hpp"
 #include "cli/kubernetes_objects.hpp"
 #include "cli/own_api.hpp"
 #include "cli/pods_outcome.hpp"
-#include "cli/say.hpp"
 #include "job/exit_code.hpp"
 
 #include <fmt/format.h>
@@ -26,7 +26,7 @@ verb_end without_run(job::exit_code code, std::string reason) {
 
 void standby_wait::begin_to_wait(const std::string& why) {
   waits_ = true;
-  if (std::exchange(said_, why) != why) say(stderr, "dlrun: {}\n", why);
+  if (std::exchange(said_, why) != why) note(why);
 }
 
 bool standby_wait::waits(const error& held) {
@@ -71,7 +71,7 @@ standby_wait::verdict standby_wait::follow(const kubernetes::job_outcome& end) {
 }
 
 standby_wait::verdict standby_wait::end_as(int code) {
-  say(stderr, "dlrun: the job is over, with exit code {}\n", code);
+  note(fmt::format("the job is over, with exit code {}", code));
   ended_ = without_run(static_cast<job::exit_code>(code), "");
   return verdict::end;
 }

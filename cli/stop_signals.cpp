@@ -1,12 +1,15 @@
 #include "cli/stop_signals.hpp"
 
 #include "base/service_thread.hpp"
+#include "cli/log_output.hpp"
 #include "job/exit_code.hpp"
 
 #include <atomic>
 #include <cerrno>
 #include <cstdlib>
 #include <fcntl.h>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
 #include <string_view>
 #include <system_error>
 #include <unistd.h>
@@ -34,8 +37,12 @@ void leave_number(int signal_number) {
 
 /// Whoever holds a lock, of a stream too, holds it still.
 [[noreturn]] void end_at_once() {
-  constexpr std::string_view why = "\ndlrun: a second signal ended this command at once\n";
-  [[maybe_unused]] const auto written = ::write(STDERR_FILENO, why.data(), why.size());
+  constexpr std::string_view why = "a second signal ended this command at once";
+  const bool is_json = chosen_log_format() == job::log_format::json;
+  const auto line = is_json ? json_log_line(log_level::error, why, nlohmann::ordered_json::object())
+                            : fmt::format("\ndlrun: {}\n", why);
+  [[maybe_unused]] const auto written =
+      ::write(is_json ? STDOUT_FILENO : STDERR_FILENO, line.data(), line.size());
   std::_Exit(static_cast<int>(job::exit_code::interrupted));
 }
 

@@ -128,7 +128,7 @@ verb_end begin_or_go_on(const train_options& options, const std::optional<runtim
   if (!options.archives.empty()) {
     const auto restored = runtime::begin_from_archive(*asked, options.run_dir, options.archives);
     if (!restored) return ended_by(restored.error());
-    if (*restored) say(stderr, "dlrun: {}\n", **restored);
+    if (*restored) note(**restored);
   }
   auto found = runtime::find_begun_run(*asked, options.run_dir, hosts.has_value());
   if (found && !*found) {
@@ -241,7 +241,9 @@ void add_train(CLI::App& app, verb& chosen) {
           "docs/kubernetes.md")
       ->needs(run_dir)
       ->excludes(detach);
-  command->add_flag("--json", options->json, "Progress, events and the report as JSON, one object a line");
+  auto* json = command->add_flag("--json", options->json,
+                                 "Progress, events and the report as JSON, one object a line");
+  add_log_format(*command)->excludes(detach)->excludes(json);
   command->footer(
       "Examples:\n"
       "  dlrun train examples/fashion_mnist/cnn.yaml\n"

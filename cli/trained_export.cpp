@@ -1,5 +1,6 @@
 #include "cli/trained_export.hpp"
 
+#include "cli/complain.hpp"
 #include "cli/model_options.hpp"
 #include "cli/output_place.hpp"
 #include "job/defaults.hpp"
@@ -35,7 +36,7 @@ std::string write_trained(const result<inference::loaded_model>& model, const st
   if (!written)
     return fmt::format("the job is complete, and its model cannot be written to '{}': {}", file,
                        written.error().message);
-  say(stderr, "dlrun: the trained model is in '{}'\n", file);
+  note(fmt::format("the trained model is in '{}'", file));
   return "";
 }
 

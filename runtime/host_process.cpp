@@ -48,6 +48,9 @@ constexpr std::size_t host_agent_threads = 2;
 /// Between two tries to reach a root.
 constexpr auto enrol_retry = std::chrono::milliseconds(500);
 
+/// What the agent is at, for whoever reads its log.
+using host_note = std::function<void(const std::string&)>;
+
 /// What this host is in the job: who it is to the others, the job with its data, and who gives that
 /// to others.
 struct host_part {
@@ -112,13 +115,12 @@ auto look_at_stores(const bootstrap::HostBundle& bundle, const common::job_conte
 
 /// Gets the data of the job, from other hosts where it is not here, and gives it to others.
 result<host_part> take_part(const bootstrap::HostBundle& bundle, const base::unique_fd& signals,
-                            engine::gpu_set gpus) {
+                            engine::gpu_set gpus, const host_note& note) {
   auto access = access_of(bundle);
   if (!access) return tl::unexpected(access.error());
   data_fetch_options fetch{.token = token_of(bundle), .tls = access->identity, .root = {}};
   fetch.is_stopped = [&signals] { return is_asked_to_end(signals); };
-  // What an agent prints is in the log of its host in the run folder.
-  fetch.note = [](const std::string& text) { fmt::print(stderr, "data: {}\n", text); };
+  fetch.note = [&note](const std::string& text) { note("data: " + text); };
   auto prepared = prepare_on_host(bundle, std::move(fetch));
   if (!prepared) return tl::unexpected(prepared.error());
   prepared->job.gpus = std::move(gpus);
@@ -266,19 +268,21 @@ result<void> check_host(const bootstrap::HostBundle& bundle) {
 }
 
 /// With what of the job is on this host.
-result<agent::leave> serve(const bootstrap::HostBundle& bundle, const base::unique_fd& signals) {
+result<agent::leave> serve(const bootstrap::HostBundle& bundle, const base::unique_fd& signals,
+                           const host_note& note) {
   const bool has_workers = protocol::host_takes_of(bundle.takes()) != protocol::host_takes::ps_shards;
   auto gpus = has_workers ? open_gpus(bundle.spec()) : engine::gpu_set{};
   if (!gpus) return fail(gpus.error().code, fmt::format("host {}: {}", bundle.host(), gpus.error().message));
-  auto part = take_part(bundle, signals, std::move(*gpus));
+  auto part = take_part(bundle, signals, std::move(*gpus), note);
   if (!part) return tl::unexpected(part.error());
   return serve(bundle, std::move(*part), signals);
 }
 
-result<agent::leave> serve_in_folder(const bootstrap::HostBundle& bundle, const base::unique_fd& signals) {
+result<agent::leave> serve_in_folder(const bootstrap::HostBundle& bundle, const base::unique_fd& signals,
+                                     const host_note& note) {
   const auto folder = host_folder::take(bundle); // may wait for an earlier agent
   if (!folder) return tl::unexpected(folder.error());
-  auto ended = serve(bundle, signals);
+  auto ended = serve(bundle, signals, note);
   folder->discard_unused();
   return ended;
 }
@@ -369,9 +373,8 @@ result<agent::enrolled_host> enrol_in_time(const agent::enrolment_wish& wish,
 }
 
 /// What came of a host that has joined, or could not begin.
-tl::expected<agent::leave, host_failure> serve_enrolled(agent::enrolled_host& enrolled,
-                                                        const base::unique_fd& signals,
-                                                        const std::function<void(const std::string&)>& tell) {
+tl::expected<agent::leave, host_failure>
+serve_enrolled(agent::enrolled_host& enrolled, const base::unique_fd& signals, const join_words& words) {
   const auto bundle = read_bundle(enrolled.bundle.get());
   if (!bundle) return tl::unexpected(host_failure{bundle.error()});
   enrolled.bundle.reset();
@@ -379,9 +382,9 @@ tl::expected<agent::leave, host_failure> serve_enrolled(agent::enrolled_host& en
     const bool is_same = check_same_arithmetic(bundle->record(), bundle->spec()).has_value();
     return tl::unexpected(host_failure{may.error(), !is_same});
   }
-  tell(fmt::format("host {} has joined the job '{}', whose root is on host {}; its folder here is {}",
-                   bundle->host(), bundle->spec().name(), bundle->root(), bundle->folder()));
-  auto ended = serve_in_folder(*bundle, signals);
+  words.tell(fmt::format("host {} has joined the job '{}', whose root is on host {}; its folder here is {}",
+                         bundle->host(), bundle->spec().name(), bundle->root(), bundle->folder()));
+  auto ended = serve_in_folder(*bundle, signals, words.note);
   if (!ended) return tl::unexpected(host_failure{ended.error()});
   return *ended;
 }
@@ -394,7 +397,10 @@ result<void> run_host_agent(int input) {
   if (!bundle) return tl::unexpected(bundle.error());
   if (bundle->examine()) return examine_here(*bundle, input, STDOUT_FILENO);
   if (const auto may = check_host(*bundle); !may) return tl::unexpected(may.error());
-  if (const auto ended = serve_in_folder(*bundle, signals); !ended) return tl::unexpected(ended.error());
+  // What an agent prints is in the log of its host in the run folder.
+  const host_note note = [](const std::string& text) { fmt::print(stderr, "{}\n", text); };
+  if (const auto ended = serve_in_folder(*bundle, signals, note); !ended)
+    return tl::unexpected(ended.error());
   return {};
 }
 
@@ -408,7 +414,7 @@ tl::expected<void, host_failure> join_job(const joining_host& host, const join_w
   if (!wish) return failed(wish.error());
   auto enrolled = enrol_in_time(*wish, wait, signals, words);
   if (!enrolled) return failed(enrolled.error());
-  auto ended = serve_enrolled(*enrolled, signals, words.tell);
+  auto ended = serve_enrolled(*enrolled, signals, words);
   if (ended && has_key && ended->kind != agent::leave_kind::for_good)
     return failed({error_code::interrupted, (ended->reason.empty() ? "it was asked to end" : ended->reason) +
                                                 "; the host may join again"});

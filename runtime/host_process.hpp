@@ -48,6 +48,8 @@ struct join_words {
   /// That it has tried to join for long, from where to where, and what came of it: after 30 s, then
   /// more and more rarely.
   std::function<void(const std::string&)> warn;
+  /// What it is at, for whoever reads its log.
+  std::function<void(const std::string&)> note;
 };
 
 /// Enrols with a token or a key, then does what run_host_agent() does. @returns errors as
