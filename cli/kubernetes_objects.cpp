@@ -181,11 +181,12 @@ object role_binding(const pods_wish& of) {
 // ---- the pods
 
 /// @param takes "": any role
-std::vector<std::string> arguments_of(const std::string& job, std::string_view takes, std::uint32_t cpus) {
-  auto arguments = agent_arguments(job);
+std::vector<std::string> arguments_of(const pods_wish& of, std::string_view takes, std::uint32_t cpus) {
+  auto arguments = agent_arguments(of.name);
   arguments.push_back(fmt::format("{}", cpus));
   arguments.insert(arguments.end(), {"--pod", fmt::format("$({})", pod_uid_variable)});
   if (!takes.empty()) arguments.insert(arguments.end(), {"--takes", std::string{takes}});
+  append_log_format(of, arguments);
   return arguments;
 }
 
@@ -195,7 +196,7 @@ object agent_template(const pods_wish& of, const char* takes, const node_part& h
   object mounts =
       object::array({volume_at("key", secret_folder, true), volume_at(run_volume, runs_folder, false)});
   object volumes = object::array({key_volume(of), folder_of_pod(run_volume, of.disk)});
-  auto contained = container(of, arguments_of(of.name, takes, has.cpus), has, std::move(mounts));
+  auto contained = container(of, arguments_of(of, takes, has.cpus), has, std::move(mounts));
   contained["env"].push_back(field_variable(pod_uid_variable, "metadata.uid"));
   contained.erase("image");
   auto pod = pod_template(of, "host", std::move(contained), std::move(volumes),

@@ -74,6 +74,7 @@ struct pods_wish {
   std::string scheduler{};              ///< likewise
   std::string queue{};                  ///< of Kueue, which releases the job; "": it begins at once
   std::uint32_t pending_patience_s = 0; ///< until people are told of a pod that does not run; 0: 60
+  std::string log_format{"json"};       ///< of what containers print: text or json
   bool has_copies = false;              ///< of what is on one pod there is as much on another one
   std::chrono::seconds leave_grace{30}; ///< of the job
 };

@@ -14,6 +14,10 @@ constexpr auto gpu_driver_parts = "compute,utility";
 
 } // namespace
 
+void append_log_format(const pods_wish& of, std::vector<std::string>& arguments) {
+  if (of.log_format != "text") arguments.insert(arguments.end(), {"--log-format", of.log_format});
+}
+
 std::string files_name(const pods_wish& of) { return of.name + "-files"; }
 std::string secret_name(const pods_wish& of) { return of.secret.empty() ? of.name + "-key" : of.secret; }
 

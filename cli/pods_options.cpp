@@ -215,13 +215,13 @@ void say_settled(const pods_wish& pods, bool has_memory, bool has_ps_memory, boo
   if (made.empty()) return;
   if (pods.data_bytes_max > 0)
     made += fmt::format(" --set data.memory_limit={}MiB", pods.data_bytes_max >> 20);
-  say(stderr, "dlrun: as the job needs it, each pod has{} ('dlrun validate FILE --kubernetes')\n", made);
+  note(fmt::format("as the job needs it, each pod has{} ('dlrun validate FILE --kubernetes')", made));
 }
 
 /// What `auto` is, and what is asked for and not used.
 void say_gpus(const pods_wish& pods) {
   if (pods.settles_device)
-    say(stderr, "dlrun: cluster.device: auto is cuda: pods have GPUs (--gpus {})\n", pods.gpus);
+    note(fmt::format("cluster.device: auto is cuda: pods have GPUs (--gpus {})", pods.gpus));
   if (!pods.idle_gpus.empty()) cli::warn(pods.idle_gpus);
 }
 
@@ -441,6 +441,10 @@ void add_pods_options(CLI::App& command, pods_options& options) {
       "--service-account", pods.service_account,
       "ServiceAccount that is there already, for the control pod (default: one is made, with a "
       "Role)");
+  command
+      .add_option("--log-format", pods.log_format,
+                  "What pods print: json, one object a line for a collector of logs, or text (default: json)")
+      ->check(CLI::IsMember({"text", "json"}));
   command
       .add_option("--set", pods.overrides,
                   "Override a value: path=value, e.g. train.epochs=3; may be repeated")

@@ -386,6 +386,13 @@ class says_what_the_pods_do(writes_manifests):
         self.assertEqual(words[-2:], ["--set", "data.train.records=/data/$(POD_IP)$x"])
         self.assertIn("10.0.0.1", words)
 
+    def test_what_pods_print_is_for_a_collector_of_logs_unless_text_is_asked_for(self):
+        for options, format_of in ((("--ps-hosts", "2"), ["json"]), (("--log-format", "json"), ["json"]), (("--log-format", "text"), [])):
+            for name, spec in self.pod_specs("--name", "x", *options).items():
+                args = spec["containers"][0]["args"]
+                self.assertEqual([args[at + 1] for at, word in enumerate(args) if word == "--log-format"], format_of, name)
+        self.assertEqual(self.call("--log-format", "xml")[0], BAD_USAGE)
+
     def test_pods_are_as_large_as_was_asked_for(self):
         for spec in self.pod_specs("--cpus", "6", "--memory", "20Gi", "--disk", "7Gi", "--node-selector", "a/b=c").values():
             self.assertEqual(spec["containers"][0]["resources"]["limits"], {"cpu": "6", "memory": "20Gi", "ephemeral-storage": "7Gi"})

@@ -17,6 +17,7 @@ import time
 
 import containers
 from api_objects import quantity
+from json_lines import text_of_all
 from memory_cgroups import killed_whole
 from node_fit import gpus_of
 from object_conditions import set_condition
@@ -324,4 +325,5 @@ class pod:
         return done.returncode, done.stdout, done.stderr
 
     def said(self):
-        return self.log.read_text(errors="replace") if self.log.exists() else ""
+        """In text, whatever the format of its log."""
+        return text_of_all(self.log.read_text(errors="replace")) if self.log.exists() else ""

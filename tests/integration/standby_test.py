@@ -3,6 +3,7 @@
 import os
 import signal
 
+import json_lines
 from bench_case import main
 from dlrun_job import output_of, wait_until
 from pods_case import COMPLETED, HOSTS, INTERRUPTED, NAME
@@ -78,6 +79,7 @@ class with_a_standby(with_an_etcd):
         self.assertTrue(others)
         for one in others:
             self.expect_ended_pod(one, COMPLETED)
+            self.assertEqual(json_lines.problems_in(one.log.read_text()), [], "what it printed is for a collector of logs")
             if one is not self.control:  # which has led before
                 self.expect_not_led(one)
 
