@@ -1,6 +1,7 @@
 #include "base/host_exit.hpp"
 #include "cli/address_option.hpp"
 #include "cli/complain.hpp"
+#include "cli/probe_option.hpp"
 #include "cli/verbs.hpp"
 #include "cli/whole_number.hpp"
 #include "runtime/host_process.hpp"
@@ -13,7 +14,7 @@ namespace {
 constexpr std::uint32_t agent_cpus_max = 4096; // as in the list of hosts
 constexpr std::uint64_t wait_max_s = 7 * 24 * 3600;
 
-int run_agent(const runtime::joining_host& host) {
+int run_agent(const runtime::joining_host& host, const std::string& probe_listen) {
   if (!host.root.empty() && host.token_file.empty() && host.key_file.empty())
     return complain(
         {error_code::bad_usage,
@@ -25,6 +26,8 @@ int run_agent(const runtime::joining_host& host) {
     const auto ended = runtime::run_host_agent(STDIN_FILENO);
     return ended ? success : complain(ended.error());
   }
+  const auto probes = start_probes(probe_listen, host.pulse);
+  if (!probes) return complain(probes.error());
   const auto ended = runtime::join_job(host, {.tell =
                                                   [](const auto& text) {
                                                     say(stdout, "{}\n", text);
@@ -38,7 +41,7 @@ int run_agent(const runtime::joining_host& host) {
 }
 
 /// How it joins, and what it says of itself.
-void add_join_options(CLI::App& command, runtime::joining_host& host) {
+void add_join_options(CLI::App& command, runtime::joining_host& host, std::string& probe_listen) {
   auto* join =
       command.add_option("--join", host.root, "Join the job whose root listens at HOST:PORT (docs/hosts.md)");
   auto* token = command.add_option(
@@ -79,8 +82,9 @@ void add_join_options(CLI::App& command, runtime::joining_host& host) {
                                  "Uid of the pod of Kubernetes that this host is: the control pod holds it "
                                  "against what the API server says");
   auto* log_format = add_log_format(command);
+  auto* probes = add_probe_listen(command, probe_listen);
   for (auto* one :
-       {token, key, wait, name, address, folder, cpus, preemptible, takes, machine, pod, log_format})
+       {token, key, wait, name, address, folder, cpus, preemptible, takes, machine, pod, log_format, probes})
     one->needs(join);
 }
 
@@ -88,10 +92,11 @@ void add_join_options(CLI::App& command, runtime::joining_host& host) {
 
 void add_agent(CLI::App& app, verb& chosen) {
   auto host = std::make_shared<runtime::joining_host>();
+  auto probe_listen = std::make_shared<std::string>();
   auto* command = app.add_subcommand(
       "agent",
       "Run roles of a job on this host: joins one, or is started by 'train' and 'resume' with --hosts");
-  add_join_options(*command, *host);
+  add_join_options(*command, *host, *probe_listen);
   command->footer(
       "Examples:\n"
       "  dlrun agent --join 10.0.0.1:7700 --token-file /run/dlrun.token --folder /var/lib/dlrun\n"
@@ -103,7 +108,9 @@ void add_agent(CLI::App& app, verb& chosen) {
       "is out of reach; 2 bad usage, token, key, data, folder or version; 4 the host would compute other\n"
       "bits than the job began with; 130 it was asked to end before it had joined, and with a key also\n"
       "when the host was to leave or the job was stopped.");
-  command->callback([host, &chosen] { chosen = [host] { return run_agent(*host); }; });
+  command->callback([host, probe_listen, &chosen] {
+    chosen = [host, probe_listen] { return run_agent(*host, *probe_listen); };
+  });
 }
 
 } // namespace dlrun::cli

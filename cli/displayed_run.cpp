@@ -122,7 +122,9 @@ verb_end run_displayed(const runtime::prepared_job& job, const runtime::local_ru
                          how,
                          options,
                          signals};
-  const auto report = runtime::run_locally(job, options, observer);
+  auto run = options;
+  run.pulse = how.pulse;
+  const auto report = runtime::run_locally(job, run, observer);
   if (!report) return ended_by(report.error());
   if (unwritten_output() == EPIPE) forget_output();
   return ended_with(*report);

@@ -1,6 +1,7 @@
 /// A run as the command line shows it.
 #pragma once
 
+#include "base/pulse.hpp"
 #include "cli/stop_signals.hpp"
 #include "cli/verb_end.hpp"
 #include "runtime/local_run.hpp"
@@ -44,6 +45,7 @@ struct display_choice {
   /// As runtime::run_observer has it. @param home by which this process is the root; null: by none
   std::function<std::string(const std::stop_token&, const std::shared_ptr<runtime::root_home>& home)>
       deliver = [](const auto&, const auto&) { return std::string{}; };
+  std::shared_ptr<base::pulse> pulse = std::make_shared<base::pulse>(); ///< of this process
 };
 
 /// Runs the job: shows progress, ends in order on SIGINT, SIGTERM (a second of these kills) and

@@ -1,6 +1,7 @@
 #include "cli/address_option.hpp"
 #include "cli/complain.hpp"
 #include "cli/detached_root.hpp"
+#include "cli/probe_option.hpp"
 #include "cli/resumed_run.hpp"
 #include "cli/verbs.hpp"
 #include "cli/whole_number.hpp"
@@ -16,6 +17,7 @@ struct resume_verb_options {
   std::string hosts;
   std::string address;
   std::string machine;
+  std::string probe_listen;
   bool detach = false;
   bool json = false;
 };
@@ -40,7 +42,7 @@ result<runtime::resumption> prepare(const resume_verb_options& options,
   return runtime::prepare_restored(*std::move(restored), options.how, hosts);
 }
 
-int resume(const resume_verb_options& options, const begun_hook& begun) {
+int resume(const resume_verb_options& options, const display_choice& how) {
   const auto hosts = runtime::plan_hosts_if_named(options.hosts, options.address, options.machine);
   if (!hosts) return complain(hosts.error());
   const auto resumed = prepare(options, *hosts);
@@ -50,12 +52,18 @@ int resume(const resume_verb_options& options, const begun_hook& begun) {
     return static_cast<int>(job::exit_code::success);
   }
   stop_signals signals;
-  return run_resumed(*resumed, *hosts, {.json = options.json, .begun = begun}, signals).code;
+  return run_resumed(*resumed, *hosts, how, signals).code;
 }
 
 int resume_where_wanted(const resume_verb_options& options) {
-  if (!options.detach) return resume(options, {});
-  return run_detached(options.json, [&](const begun_hook& begun) { return resume(options, begun); });
+  if (options.detach)
+    return run_detached(options.json, [&](const begun_hook& begun) {
+      return resume(options, {.json = options.json, .begun = begun});
+    });
+  const auto pulse = std::make_shared<base::pulse>();
+  const auto probes = start_probes(options.probe_listen, pulse);
+  if (!probes) return complain(probes.error());
+  return resume(options, {.json = options.json, .pulse = pulse});
 }
 
 } // namespace
@@ -92,6 +100,7 @@ void add_resume(CLI::App& app, verb& chosen) {
   auto* detach =
       command->add_flag("--detach", options->detach,
                         "Return when the job has begun; it keeps going without terminal, see 'attach'");
+  add_probe_listen(*command, options->probe_listen)->excludes(detach);
   auto* json = command->add_flag("--json", options->json,
                                  "Progress, events and the report as JSON, one object a line");
   add_log_format(*command)->excludes(detach)->excludes(json);

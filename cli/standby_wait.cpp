@@ -26,6 +26,7 @@ verb_end without_run(job::exit_code code, std::string reason) {
 
 void standby_wait::begin_to_wait(const std::string& why) {
   waits_ = true;
+  pulse_->set_ready(true);
   if (std::exchange(said_, why) != why) note(why);
 }
 
@@ -42,6 +43,7 @@ bool standby_wait::asks_again(const error& why) {
 }
 
 bool standby_wait::goes_on() {
+  turning_.turn();
   if (!signals_.has_come()) return true;
   ended_ = without_run(job::exit_code::interrupted, "interrupted by a signal");
   return false;
@@ -52,9 +54,16 @@ standby_wait::verdict standby_wait::on_free(const std::string& end) {
   if (waits_ && !is_due()) return verdict::wait;
   const auto standing = ask();
   if (standing && standing->told) return end_as(*standing->told);
-  if (!standing || standing->wish == kubernetes::job_wish::go_on) return verdict::lead;
+  if (!standing || standing->wish == kubernetes::job_wish::go_on) return lead();
   begin_to_wait("the Job is suspended, or being deleted; this control pod waits for its end");
   return verdict::wait;
+}
+
+/// What follows has no loop until the run goes on.
+standby_wait::verdict standby_wait::lead() {
+  pulse_->set_ready(false);
+  pulse_->main.rest();
+  return verdict::lead;
 }
 
 /// The run is over. Its last root may not have come to tell Kubernetes.

@@ -1,6 +1,7 @@
 /// standby_wait: a control pod that is not the root of its run, and may become it (rule R43).
 #pragma once
 
+#include "base/pulse.hpp"
 #include "cli/stop_signals.hpp"
 #include "cli/verb_end.hpp"
 #include "kubernetes/job_outcome.hpp"
@@ -18,9 +19,11 @@ namespace dlrun::cli {
 class standby_wait final : public runtime::root_wait {
 public:
   /// @param job name of the Job of the control pod  @param signals that end it; outlives it
-  standby_wait(std::string job, const stop_signals& signals)
+  /// @param pulse of this process, which is ready while it waits
+  standby_wait(std::string job, const stop_signals& signals, std::shared_ptr<base::pulse> pulse)
       : job_{std::move(job)}
-      , signals_{signals} {}
+      , signals_{signals}
+      , pulse_{std::move(pulse)} {}
 
   bool waits(const error& held) override;
   bool asks_again(const error& why) override;
@@ -32,6 +35,7 @@ public:
 
 private:
   void begin_to_wait(const std::string& why);
+  verdict lead();
   bool is_due();
   std::optional<kubernetes::job_standing> ask() const;
   verdict follow(const kubernetes::job_outcome& end);
@@ -39,6 +43,8 @@ private:
 
   std::string job_;
   const stop_signals& signals_;
+  std::shared_ptr<base::pulse> pulse_;
+  base::turning turning_{pulse_->main};
   bool waits_ = false;
   std::string said_{}; ///< last, of what it waits for
   std::chrono::steady_clock::time_point ask_at_{};

@@ -7,6 +7,7 @@
 #include "cli/pods_hosts.hpp"
 #include "cli/pods_outcome.hpp"
 #include "cli/pods_suspension.hpp"
+#include "cli/probe_option.hpp"
 #include "cli/resumed_run.hpp"
 #include "cli/standby_wait.hpp"
 #include "cli/trained_export.hpp"
@@ -33,6 +34,7 @@ struct train_options {
   std::string kubernetes_job;
   std::string archives;   ///< folder; "": none
   std::string model_file; ///< to be written; "": none
+  std::string probe_listen;
   bool or_resume = false;
   bool detach = false;
   bool json = false;
@@ -75,7 +77,7 @@ verb_end go_on(const runtime::begun_run& found, const spec::JobSpec& asked,
   if (found.failed) return say_failed(found, options.json);
   std::optional<stop_signals> signals;
   std::optional<standby_wait> waiting; // it handles signals, as the first process of a container has to
-  if (!options.kubernetes_job.empty()) waiting.emplace(options.kubernetes_job, signals.emplace());
+  if (!options.kubernetes_job.empty()) waiting.emplace(options.kubernetes_job, signals.emplace(), how.pulse);
   const auto resumed = runtime::prepare_resumption(found.folder, {.overrides = found.changes}, hosts, asked,
                                                    {}, waiting ? &*waiting : nullptr);
   if (waiting && waiting->ended()) return *waiting->ended();
@@ -161,24 +163,23 @@ verb_end train(const train_options& options, const display_choice& how) {
 }
 
 /// In a control pod: makes the pods of its hosts, and tells Kubernetes how the job has ended.
-int train_on_pods(const train_options& options) {
+int train_on_pods(const train_options& options, const std::shared_ptr<base::pulse>& pulse) {
   auto pods = std::make_unique<pods_hosts>(options.kubernetes_job, options.address);
   pods_export model{options.kubernetes_job, options.run_dir, options.model_file};
-  auto ended =
-      train(options,
-            {.json = options.json,
-             .hosts_may_join = [&pods] { return pods->begin(); },
-             .may_join = [&pods](const auto& who) { return pods->may_join(who); },
-             .hosts_come = [&pods](const auto& now) { pods->see_who_comes(now); },
-             .seen = [&pods](const auto& now) { pods->see(now); },
-             .in_doubt = [&pods] { pods->pause(); },
-             .must_end = [&pods]() -> std::optional<std::string> {
-               const auto why = pods->end();
-               return why ? std::optional{why->why} : std::nullopt;
-             },
-             .on_term = [&pods] { return pods->on_term(); },
-             .held_up_by = [&pods] { return pods->held_up_by(); },
-             .deliver = [&model](const auto& stop, const auto& home) { return model.deliver(stop, home); }});
+  auto ended = train(
+      options, {.json = options.json,
+                .hosts_may_join = [&pods] { return pods->begin(); },
+                .hosts_come = [&pods](const auto& now) { pods->see_who_comes(now); },
+                .seen = [&pods](const auto& now) { pods->see(now); },
+                .in_doubt = [&pods] { pods->pause(); },
+                .must_end = [&pods]() -> std::optional<std::string> {
+                  const auto why = pods->end();
+                  return why ? std::optional{why->why} : std::nullopt;
+                },
+                .on_term = [&pods] { return pods->on_term(); },
+                .held_up_by = [&pods] { return pods->held_up_by(); },
+                .deliver = [&model](const auto& stop, const auto& home) { return model.deliver(stop, home); },
+                .pulse = pulse});
   ended = model.end(ended_for(pods->end(), std::move(ended)));
   pods.reset(); // none is made any more
   tell_kubernetes(ended, options.kubernetes_job, options.run_dir);
@@ -193,8 +194,11 @@ int train_where_wanted(const train_options& options) {
     return run_detached(options.json, [&](const begun_hook& begun) {
       return train(options, {.json = options.json, .begun = begun}).code;
     });
-  return options.kubernetes_job.empty() ? train(options, {.json = options.json}).code
-                                        : train_on_pods(options);
+  const auto pulse = std::make_shared<base::pulse>();
+  const auto probes = start_probes(options.probe_listen, pulse);
+  if (!probes) return complain(probes.error());
+  return options.kubernetes_job.empty() ? train(options, {.json = options.json, .pulse = pulse}).code
+                                        : train_on_pods(options, pulse);
 }
 
 /// `options` outlives the command.
@@ -241,6 +245,7 @@ void add_train(CLI::App& app, verb& chosen) {
           "docs/kubernetes.md")
       ->needs(run_dir)
       ->excludes(detach);
+  add_probe_listen(*command, options->probe_listen)->excludes(detach);
   auto* json = command->add_flag("--json", options->json,
                                  "Progress, events and the report as JSON, one object a line");
   add_log_format(*command)->excludes(detach)->excludes(json);

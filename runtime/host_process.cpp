@@ -47,6 +47,9 @@ namespace {
 constexpr std::size_t host_agent_threads = 2;
 /// Between two tries to reach a root.
 constexpr auto enrol_retry = std::chrono::milliseconds(500);
+/// One try: 10 s for each of some addresses, and 60 s for the answer of the root. A root that does
+/// not answer is not this process' fault.
+constexpr auto enrol_max = std::chrono::seconds(180);
 
 /// What the agent is at, for whoever reads its log.
 using host_note = std::function<void(const std::string&)>;
@@ -187,9 +190,14 @@ struct agent_words {
   agent::leave left{};
 };
 
+/// By what this process is told to end, and by what it tells that it lives.
+struct own_process {
+  base::unique_fd signals;
+  std::shared_ptr<base::pulse> pulse = std::make_shared<base::pulse>();
+};
+
 /// Runs the agent of a job until it ends. @returns why it did, where the job did not lose it.
-result<agent::leave> serve(const bootstrap::HostBundle& bundle, host_part part,
-                           const base::unique_fd& signals) {
+result<agent::leave> serve(const bootstrap::HostBundle& bundle, host_part part, const own_process& own) {
   const auto& job = part.job;
   auto shared = common::root_place::create();
   if (!shared) return tl::unexpected(shared.error());
@@ -217,6 +225,7 @@ result<agent::leave> serve(const bootstrap::HostBundle& bundle, host_part part,
   arguments.launcher = roles;
   arguments.beats = beats;
   arguments.log = log;
+  arguments.pulse = own.pulse;
   arguments.has_notice = [words, heard = 0]() mutable {
     return heard < words->notices ? (++heard, true) : false;
   };
@@ -230,7 +239,8 @@ result<agent::leave> serve(const bootstrap::HostBundle& bundle, host_part part,
                              .identity = identity,
                              .lifetime = std::chrono::seconds{bundle.credentials().lifetime_s()},
                              .log = log}};
-  const auto ended = run_to_end(caf::actor_cast<caf::actor>(role), signals, [words] { ++words->notices; });
+  const auto ended =
+      run_to_end(caf::actor_cast<caf::actor>(role), own.signals, [words] { ++words->notices; });
   return ended ? result<agent::leave>{words->left} : tl::unexpected(ended.error());
 }
 
@@ -268,21 +278,21 @@ result<void> check_host(const bootstrap::HostBundle& bundle) {
 }
 
 /// With what of the job is on this host.
-result<agent::leave> serve(const bootstrap::HostBundle& bundle, const base::unique_fd& signals,
+result<agent::leave> serve(const bootstrap::HostBundle& bundle, const own_process& own,
                            const host_note& note) {
   const bool has_workers = protocol::host_takes_of(bundle.takes()) != protocol::host_takes::ps_shards;
   auto gpus = has_workers ? open_gpus(bundle.spec()) : engine::gpu_set{};
   if (!gpus) return fail(gpus.error().code, fmt::format("host {}: {}", bundle.host(), gpus.error().message));
-  auto part = take_part(bundle, signals, std::move(*gpus), note);
+  auto part = take_part(bundle, own.signals, std::move(*gpus), note);
   if (!part) return tl::unexpected(part.error());
-  return serve(bundle, std::move(*part), signals);
+  return serve(bundle, std::move(*part), own);
 }
 
-result<agent::leave> serve_in_folder(const bootstrap::HostBundle& bundle, const base::unique_fd& signals,
+result<agent::leave> serve_in_folder(const bootstrap::HostBundle& bundle, const own_process& own,
                                      const host_note& note) {
   const auto folder = host_folder::take(bundle); // may wait for an earlier agent
   if (!folder) return tl::unexpected(folder.error());
-  auto ended = serve(bundle, signals, note);
+  auto ended = serve(bundle, own, note);
   folder->discard_unused();
   return ended;
 }
@@ -351,12 +361,14 @@ bool is_asked_within(const base::unique_fd& signals, std::chrono::milliseconds t
 /// Tries until the host is let in, is refused for good, or its time is over; says once, for each
 /// kind of reason, what it waits for, and warns when that takes long.
 result<agent::enrolled_host> enrol_in_time(const agent::enrolment_wish& wish,
-                                           std::optional<std::chrono::seconds> wait,
-                                           const base::unique_fd& signals, const join_words& words) {
+                                           std::optional<std::chrono::seconds> wait, const own_process& own,
+                                           const join_words& words) {
   using clock = std::chrono::steady_clock;
+  base::turning turning{own.pulse->main};
   const auto until = wait ? clock::now() + *wait : clock::time_point::max();
   join_worries worries{clock::now()};
   for (std::set<error_code> told;;) {
+    turning.turn(enrol_max);
     auto enrolled = agent::enrol(wish);
     if (enrolled || !may_come_about(enrolled.error().code) || clock::now() >= until) return enrolled;
     if (told.insert(enrolled.error().code).second)
@@ -366,7 +378,8 @@ result<agent::enrolled_host> enrol_in_time(const agent::enrolment_wish& wish,
                              "last: {}",
                              worries.lasts(now).count(), wish.root, agent::way_to(wish.root),
                              enrolled.error().message));
-    if (is_asked_within(signals, enrol_retry))
+    turning.turn();
+    if (is_asked_within(own.signals, enrol_retry))
       return fail(error_code::interrupted,
                   fmt::format("it was asked to end while it waited for the root at {}", wish.root));
   }
@@ -374,7 +387,7 @@ result<agent::enrolled_host> enrol_in_time(const agent::enrolment_wish& wish,
 
 /// What came of a host that has joined, or could not begin.
 tl::expected<agent::leave, host_failure>
-serve_enrolled(agent::enrolled_host& enrolled, const base::unique_fd& signals, const join_words& words) {
+serve_enrolled(agent::enrolled_host& enrolled, const own_process& own, const join_words& words) {
   const auto bundle = read_bundle(enrolled.bundle.get());
   if (!bundle) return tl::unexpected(host_failure{bundle.error()});
   enrolled.bundle.reset();
@@ -384,7 +397,7 @@ serve_enrolled(agent::enrolled_host& enrolled, const base::unique_fd& signals, c
   }
   words.tell(fmt::format("host {} has joined the job '{}', whose root is on host {}; its folder here is {}",
                          bundle->host(), bundle->spec().name(), bundle->root(), bundle->folder()));
-  auto ended = serve_in_folder(*bundle, signals, words.note);
+  auto ended = serve_in_folder(*bundle, own, words.note);
   if (!ended) return tl::unexpected(host_failure{ended.error()});
   return *ended;
 }
@@ -392,14 +405,14 @@ serve_enrolled(agent::enrolled_host& enrolled, const base::unique_fd& signals, c
 } // namespace
 
 result<void> run_host_agent(int input) {
-  const auto signals = take_stop_signals();
+  const own_process own{take_stop_signals()};
   const auto bundle = read_bundle(input);
   if (!bundle) return tl::unexpected(bundle.error());
   if (bundle->examine()) return examine_here(*bundle, input, STDOUT_FILENO);
   if (const auto may = check_host(*bundle); !may) return tl::unexpected(may.error());
   // What an agent prints is in the log of its host in the run folder.
   const host_note note = [](const std::string& text) { fmt::print(stderr, "{}\n", text); };
-  if (const auto ended = serve_in_folder(*bundle, signals, note); !ended)
+  if (const auto ended = serve_in_folder(*bundle, own, note); !ended)
     return tl::unexpected(ended.error());
   return {};
 }
@@ -408,13 +421,13 @@ tl::expected<void, host_failure> join_job(const joining_host& host, const join_w
   const auto failed = [](error why) { return tl::unexpected(host_failure{std::move(why)}); };
   const bool has_key = !host.key_file.empty();
   const auto wait = host.wait || has_key ? host.wait : std::chrono::seconds{0};
-  const auto signals =
-      take_stop_signals(true); // before all else: the first process of a container has no others
-  const auto wish = wish_of(host, signals);
+  // Signals before all else: the first process of a container has no others.
+  const own_process own{take_stop_signals(true), host.pulse};
+  const auto wish = wish_of(host, own.signals);
   if (!wish) return failed(wish.error());
-  auto enrolled = enrol_in_time(*wish, wait, signals, words);
+  auto enrolled = enrol_in_time(*wish, wait, own, words);
   if (!enrolled) return failed(enrolled.error());
-  auto ended = serve_enrolled(*enrolled, signals, words);
+  auto ended = serve_enrolled(*enrolled, own, words);
   if (ended && has_key && ended->kind != agent::leave_kind::for_good)
     return failed({error_code::interrupted, (ended->reason.empty() ? "it was asked to end" : ended->reason) +
                                                 "; the host may join again"});

@@ -1,10 +1,13 @@
 /// The process of a host's agent, `dlrun agent`.
 #pragma once
 
+#include "base/pulse.hpp"
+
 #include <chrono>
 #include <cstdint>
 #include <dlrun/error.hpp>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 
@@ -35,6 +38,8 @@ struct joining_host {
   std::string takes{};      ///< as in a list of hosts; "": any
   std::string machine{};    ///< on which it is; "": one of its own
   std::string pod{};        ///< uid of its pod; "": it is none, or does not say
+  /// Of this process, which is ready once its agent has a link to the root.
+  std::shared_ptr<base::pulse> pulse = std::make_shared<base::pulse>();
 };
 
 struct host_failure {

@@ -161,7 +161,9 @@ open_run(const launcher_choice& chosen, const protocol::agent_actor& agent, cons
     if (auto may = observer.hosts_may_join(); !may) return tl::unexpected(may.error());
   }
   if (chosen.hosts && !options.gathers) {
+    base::turning turning{options.pulse->main};
     auto there = chosen.hosts->wait_until_there(observer, [&]() -> result<void> {
+      turning.turn();
       common::post(agent, [launcher = chosen.hosts->launcher()] { launcher->tick(); });
       observer.hosts_come(look_at(*how.board, chosen.hosts->launcher()));
       if (how.before->is_stopped()) return stopped();
@@ -285,10 +287,13 @@ std::string why_lost(const own_hold& hold, run_observer& observer) {
 /// Follows the run until it has ended. @returns how.
 protocol::job_ended watch(const launcher_choice& chosen, agent::run_board& board, run_observer& observer,
                           observability::run_publisher& publisher, const protocol::agent_actor& agent,
-                          const own_hold& hold, const archiver* archives) {
+                          const own_hold& hold, const archiver* archives, base::pulse& pulse) {
+  pulse.set_ready(true);
+  base::turning turning{pulse.main};
   bool stopping = false;
   bool is_lost = false;
   for (;;) {
+    turning.turn();
     std::vector<protocol::job_event> events;
     const auto ended = board.wait(observer_period, events);
     for (const auto& event : events) observer.event(event);
@@ -368,7 +373,8 @@ ended_run follow(const launcher_choice& chosen, const protocol::agent_actor& age
                  observability::run_publisher& publisher) {
   const own_hold hold{folder_watch{options.run_dir}, options.home,
                       chosen.hosts ? chosen.hosts->launcher() : nullptr};
-  const auto ended = watch(chosen, seen.board, observer, publisher, agent, hold, seen.archives.get());
+  const auto ended =
+      watch(chosen, seen.board, observer, publisher, agent, hold, seen.archives.get(), *options.pulse);
   const auto path = options.run_dir / run_layout::report;
   auto made = conclude(chosen, agent, options, ended, hold.folder.lost(),
                        [&] { return final_report(seen.job, ended, seen.board.snapshot(), path, seen.log); });
@@ -408,10 +414,11 @@ std::unique_ptr<archiver> begin_archives(caf::actor_system& system, const common
       std::make_unique<live_archive_source>(system, agent, hosts, job.run_dir, job.ps_shards()));
 }
 
-/// Adds what becomes of a job that is complete (R38).
+/// Adds what becomes of a job that is complete (R38), and who hears that it lives.
 agent::agent_arguments with_wind_up(agent::agent_arguments made, const local_run_options& options,
                                     run_observer& observer) {
   made.gathers = options.gathers;
+  made.pulse = options.pulse;
   if (!made.hosts) return made;
   made.lacking = [run_dir = options.run_dir] { return why_not_whole(run_dir); };
   made.deliver = [&observer](const std::stop_token& stop) { return observer.deliver(stop); };

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "actors/agent/last_stores.hpp"
+#include "base/pulse.hpp"
 #include "runtime/hosts_plan.hpp"
 #include "runtime/prepared_job.hpp"
 #include "runtime/root_home.hpp"
@@ -36,6 +37,8 @@ struct local_run_options {
   /// R40: what makes this process the root, beside the lock of the folder. Null where its journal
   /// is in no etcd.
   std::shared_ptr<root_home> home{};
+  /// Of this process, which is ready once the job has begun.
+  std::shared_ptr<base::pulse> pulse = std::make_shared<base::pulse>();
 };
 
 /// Runs a job: starts the roles, answers `dlrun status`, `dlrun stop` and others, and waits for the

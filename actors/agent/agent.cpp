@@ -297,6 +297,7 @@ void agent_state::on_stall(const protocol::stall& what) {
 
 void agent_state::on_tick() {
   self_->delayed_send(self_, tick_period, protocol::tick{});
+  turning_.turn();
   if (arguments_.gathers) return gather();
   if (!std::exchange(started_, true)) begin();
   carry_out(core_.on_tick(arguments_.now()));

@@ -14,6 +14,7 @@
 #include "actors/common/clock.hpp"
 #include "actors/common/job_context.hpp"
 #include "actors/link/greeting.hpp"
+#include "base/pulse.hpp"
 
 #include <functional>
 #include <map>
@@ -39,7 +40,8 @@ struct agent_arguments {
   std::optional<last_stores> gathers{};
   /// As wind_up_parts has it; null where the job has this host alone.
   std::function<std::optional<std::string>()> lacking{};
-  std::function<std::string(const std::stop_token&)> deliver{}; ///< likewise
+  std::function<std::string(const std::stop_token&)> deliver{};         ///< likewise
+  std::shared_ptr<base::pulse> pulse = std::make_shared<base::pulse>(); ///< of this process
 };
 
 /// The shell of the agent: hands each message to the part that it is for, and each action of the
@@ -93,6 +95,7 @@ private:
 
   pointer self_;
   agent_arguments arguments_;
+  base::turning turning_{arguments_.pulse->agent};
   agent_core core_;
   stall_board stalls_;
   bool started_ = false;

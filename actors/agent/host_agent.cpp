@@ -62,6 +62,7 @@ host_agent_state::behavior host_agent_state::make_behavior() {
 void host_agent_state::on_tick() {
   self_->delayed_send(self_, host_tick_period, protocol::tick{});
   arguments_.beats->note_turn();
+  turning_.turn();
   if (arguments_.has_notice()) carry_out(core_.on_notice(arguments_.now()));
   if (core_.has_leave_to_tell() && !dialling_) join();
   carry_out(core_.on_tick(arguments_.now()));
@@ -140,6 +141,7 @@ void host_agent_state::on_join_reply(const protocol::join_reply& reply, bool sai
   if (!agent_) return; // lost again meanwhile
   arguments_.log->info("joined: host {} {}", arguments_.core.host,
                        said_leaving ? "is to leave, which the root knows" : "is one of the job's");
+  arguments_.pulse->set_ready(true);
   carry_out(core_.on_link(arguments_.now(), reply.agent, said_leaving));
 }
 

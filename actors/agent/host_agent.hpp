@@ -10,6 +10,7 @@
 #include "actors/common/task_thread.hpp"
 #include "actors/protocol/handles.hpp"
 #include "actors/protocol/host_takes.hpp"
+#include "base/pulse.hpp"
 
 #include <caf/all.hpp>
 #include <filesystem>
@@ -49,6 +50,9 @@ struct host_agent_arguments {
   /// It ends, for this. Before it quits, on its thread.
   std::function<void(const leave&)> leaves = [](const leave&) {};
   std::function<protocol::time_point()> now = common::now; ///< the time by which it decides
+  /// Of this process. It is ready from the first link on: a host that waits for another root has
+  /// its stores, and is in its place.
+  std::shared_ptr<base::pulse> pulse = std::make_shared<base::pulse>();
 };
 
 /// The shell of a host agent: runs roles on its host by order of the agent of the job. It quits
@@ -98,6 +102,7 @@ private:
 
   pointer self_;
   host_agent_arguments arguments_;
+  base::turning turning_{arguments_.pulse->agent};
   host_agent_core core_;
   protocol::agent_actor agent_{}; ///< null while it is not found
   bool dialling_ = false;         ///< or joining

@@ -14,7 +14,7 @@ import event_files
 import small_data
 from bench_case import main
 from changed_runs import BAD_USAGE, LR, changed_runs, gone_back, set_options
-from dlrun_job import all_run, expect, free_port, job_over, until_held, wait_until
+from dlrun_job import all_run, expect, free_port, job_over, running_job, until_held, wait_until
 
 EPOCHS = 12
 LONG = 36  # epochs: the job is held now and then until a worker has come back
@@ -72,6 +72,30 @@ class by_default(shown_run):
             self.assertFalse((job.run_dir / "tensorboard").exists())
             for log in (job.run_dir / "logs").glob("*.log"):
                 self.assertNotIn("{\"time\"", log.read_text())
+
+
+class probes(shown_run):
+    def test_are_answered_where_that_is_asked_for(self):
+        listen = f"{LOOPBACK}:{free_port()}"
+
+        def probed(program, run_dir, arguments, output):
+            return running_job(program, run_dir, [*arguments, "--probe-listen", listen], output)
+
+        with self.bench.start(self.durable_spec("off"), kind=probed) as job:
+            with job.held_from_step(1):
+                for path in ("livez", "readyz"):
+                    with urllib.request.urlopen(f"http://{listen}/{path}", timeout=5) as answer:
+                        self.assertEqual((answer.status, answer.read()), (200, b"ok\n"))
+            job.expect_complete()
+
+    def test_at_no_other_place_and_for_no_job_that_goes_on_by_itself(self):
+        file = small_data.write_spec(self.bench.folder / "job.yaml", self.durable_spec("off"))
+        for options, told in ((("--probe-listen", "localhost:1"), "--probe-listen: cannot listen at localhost:1 for probes: it is no IPv4 address"),
+                              (("--probe-listen", f"{LOOPBACK}:1", "--detach"), "--probe-listen excludes --detach")):
+            done = subprocess.run([self.program, "train", str(file), "--run-dir", str(self.bench.folder / "none"), *options], capture_output=True, text=True)
+            self.assertEqual(done.returncode, BAD_USAGE, done.stderr)
+            self.assertIn(told, done.stderr)
+        self.assertFalse((self.bench.folder / "none").exists())
 
 
 class metrics(shown_run):

@@ -27,31 +27,6 @@ using protocol::role_name;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-/// Starts nothing: keeps what is ordered.
-class order_book : public role_launcher {
-public:
-  void start(const launch_order& order, const launch_events& events) override {
-    starts.push_back(order);
-    events_ = events;
-  }
-  std::vector<seen_work> look() override { return work; }
-  void stop(const role_name& role, const protocol::fence&, protocol::stop_how) override {
-    stops.push_back(role);
-  }
-  bool has(const role_name& role) const {
-    return std::ranges::find(starts, role, &launch_order::role) != starts.end();
-  }
-  void started(const launch_order& which) { events_.started(which.role, which.self, 100); }
-  void exited(const launch_order& which, const role_end& how) { events_.exited(which.role, which.self, how); }
-
-  std::vector<launch_order> starts;
-  std::vector<role_name> stops;
-  std::vector<seen_work> work;
-
-private:
-  launch_events events_;
-};
-
 class host_agent_test : public testing::Test, protected test::virtual_time {
 protected:
   host_agent_test() {
@@ -75,7 +50,8 @@ protected:
                                                              .board = board,
                                                              .log = log,
                                                              .now = [this] { return now; },
-                                                             .hosts = routed});
+                                                             .hosts = routed,
+                                                             .pulse = root_pulse});
     dispatch();
   }
   void TearDown() override {
@@ -112,7 +88,8 @@ protected:
                                              .root = {.name = "alpha"},
                                              .log = log,
                                              .has_notice = [this] { return std::exchange(notice, false); },
-                                             .now = [this] { return now; }});
+                                             .now = [this] { return now; },
+                                             .pulse = beta_pulse});
     dispatch();
   }
   void lose_beta() {
@@ -191,6 +168,8 @@ protected:
   std::shared_ptr<beats_by_hand> root_beats = std::make_shared<beats_by_hand>("10.0.0.1:4000");
   std::shared_ptr<beats_by_hand> beta_beats;
   std::shared_ptr<run_board> board = std::make_shared<run_board>();
+  std::shared_ptr<base::pulse> root_pulse = std::make_shared<base::pulse>();
+  std::shared_ptr<base::pulse> beta_pulse = std::make_shared<base::pulse>();
   std::shared_ptr<routed_launcher> routed;
   protocol::agent_actor agent;
   protocol::host_agent_actor beta;
@@ -255,17 +234,37 @@ TEST_F(host_agent_test, both_ends_count_their_turns_while_the_job_runs) {
   EXPECT_GE(beta_beats->turns, 9);
 }
 
+TEST_F(host_agent_test, both_ends_are_alive_while_they_turn_and_when_they_have_ended) {
+  const auto later = [] { return std::chrono::steady_clock::now() + base::loop_pulse::still_max + 1ms; };
+  EXPECT_TRUE(root_pulse->is_alive(later())) << "the job has not begun";
+  start_beta(7);
+  begin_job();
+  pass(1s);
+  for (const auto& one : {root_pulse, beta_pulse}) {
+    EXPECT_TRUE(one->is_alive(std::chrono::steady_clock::now()));
+    EXPECT_FALSE(one->is_alive(later())) << "if it did not turn any more";
+  }
+  lose_beta();
+  EXPECT_TRUE(beta_pulse->is_alive(later()));
+  caf::anon_send_exit(agent, caf::exit_reason::kill);
+  agent = nullptr;
+  dispatch();
+  EXPECT_TRUE(root_pulse->is_alive(later()));
+}
+
 /// Of R39.
 TEST_F(host_agent_test, an_agent_looks_for_the_root_at_once_where_that_calls_from) {
   is_out_of_reach = true;
   start_beta(7);
   pass(1s);
   EXPECT_EQ(dials, 1); // of which it hears nothing
+  EXPECT_FALSE(beta_pulse->is_ready(std::chrono::steady_clock::now()));
   is_out_of_reach = false;
   beta_beats->see("alpha", {sight::unproven, 0ms, "10.0.0.9:4000"});
   dispatch();
   EXPECT_EQ(dials, 2);
   EXPECT_EQ(place->now("a@10.0.0.1:50"), "a@10.0.0.9:50");
+  EXPECT_TRUE(beta_pulse->is_ready(std::chrono::steady_clock::now()));
   EXPECT_TRUE(routed->waiting().wait_until_there(0s).has_value());
   beta_beats->see("alpha", {sight::there, 0ms, "10.0.0.9:4000"});
   pass(1s);
@@ -373,6 +372,7 @@ TEST_F(host_agent_test, a_host_agent_leaves_when_its_root_is_gone_for_long) {
   bool ended = false;
   watch->receive([&](const caf::down_msg&) { ended = true; }, caf::after(0s) >> [] {});
   EXPECT_FALSE(ended);
+  EXPECT_TRUE(beta_pulse->is_ready(std::chrono::steady_clock::now())) << "it has its stores";
   pass(2s);
   watch->receive([&](const caf::down_msg&) { ended = true; }, caf::after(0s) >> [] {});
   EXPECT_TRUE(ended);

@@ -1,8 +1,10 @@
-/// What the agent of a job reaches other hosts with: the test says what comes of it.
+/// What the agent of a job starts roles and reaches other hosts with: the test says what comes of
+/// it.
 #pragma once
 
 #include "actors/agent/routed_launcher.hpp"
 
+#include <algorithm>
 #include <functional>
 #include <map>
 #include <string>
@@ -10,6 +12,31 @@
 #include <vector>
 
 namespace dlrun::agent {
+
+/// Starts nothing: keeps what is ordered.
+class order_book : public role_launcher {
+public:
+  void start(const launch_order& order, const launch_events& events) override {
+    starts.push_back(order);
+    events_ = events;
+  }
+  std::vector<seen_work> look() override { return work; }
+  void stop(const protocol::role_name& role, const protocol::fence&, protocol::stop_how) override {
+    stops.push_back(role);
+  }
+  bool has(const protocol::role_name& role) const {
+    return std::ranges::find(starts, role, &launch_order::role) != starts.end();
+  }
+  void started(const launch_order& which) { events_.started(which.role, which.self, 100); }
+  void exited(const launch_order& which, const role_end& how) { events_.exited(which.role, which.self, how); }
+
+  std::vector<launch_order> starts;
+  std::vector<protocol::role_name> stops;
+  std::vector<seen_work> work;
+
+private:
+  launch_events events_;
+};
 
 /// Runs no command: the test makes the agents of hosts.
 class order_of_hosts : public host_starter {
