@@ -143,8 +143,8 @@ object control_job(const pods_wish& of) {
   if (of.journal) // whose note of the end names the Job
     contained["env"].push_back(field_variable(job_uid_variable, job_uid_field));
   if (!of.metrics.secret.empty())
-    contained["ports"] = object::array(
-        {{{"name", metrics_port_name}, {"containerPort", of.metrics.port}, {"protocol", "TCP"}}});
+    contained["ports"].push_back(
+        {{"name", metrics_port_name}, {"containerPort", of.metrics.port}, {"protocol", "TCP"}});
   auto pod = pod_template(of, "control", std::move(contained), std::move(volumes), control_grace_s,
                           of.control_gpus, account_name(of));
   pod["metadata"]["annotations"][autoscaler_annotation] = "false"; // the job stands still meanwhile

@@ -93,6 +93,8 @@ inline constexpr auto hosts_max_annotation = "dlrun/hosts-max";
 
 /// Of the control pod: pods of hosts join there.
 inline constexpr int join_port = 7700;
+/// Of each pod: where its kubelet asks whether it lives and is ready.
+inline constexpr int probes_port = 7701;
 
 /// Where things are in a pod.
 inline constexpr auto job_folder = "/etc/dlrun";

@@ -11,6 +11,28 @@ constexpr int user = 65532;
 /// watches it; no graphics.
 constexpr auto gpu_driver_variable = "NVIDIA_DRIVER_CAPABILITIES";
 constexpr auto gpu_driver_parts = "compute,utility";
+constexpr auto probes_port_name = "probes";
+
+object probe(const char* path, int period_s, int timeout_s, int failures) {
+  return {{"httpGet", {{"path", path}, {"port", probes_port_name}}},
+          {"periodSeconds", period_s},
+          {"timeoutSeconds", timeout_s},
+          {"failureThreshold", failures}};
+}
+
+/// A process answers as soon as it begins: a start of 10 minutes is one on an overloaded node. What
+/// stands still for good does not end in order either: 10 s of grace. A pod that is not ready may
+/// be evicted: it is ready at once when it has joined, and not for one late answer not ready.
+void add_probes(object& container) {
+  container["args"].insert(container["args"].end(),
+                           {"--probe-listen", fmt::format("$(POD_IP):{}", probes_port)});
+  container["ports"].push_back(
+      {{"name", probes_port_name}, {"containerPort", probes_port}, {"protocol", "TCP"}});
+  container["startupProbe"] = probe("/livez", 1, 1, 600);
+  container["livenessProbe"] = probe("/livez", 10, 5, 3);
+  container["livenessProbe"]["terminationGracePeriodSeconds"] = 10;
+  container["readinessProbe"] = probe("/readyz", 1, 1, 15);
+}
 
 } // namespace
 
@@ -67,18 +89,20 @@ object container(const pods_wish& of, const std::vector<std::string>& arguments,
   object variables = object::array(
       {field_variable("POD_IP", "status.podIP"), field_variable(node_variable, "spec.nodeName")});
   if (has.gpus > 0) variables.push_back({{"name", gpu_driver_variable}, {"value", gpu_driver_parts}});
-  return {{"name", "dlrun"},
-          {"image", of.image},
-          {"command", object::array({pod_program})},
-          {"args", arguments},
-          {"env", std::move(variables)},
-          {"resources", {{"requests", room}, {"limits", room}}},
-          {"securityContext",
-           {{"allowPrivilegeEscalation", false},
-            {"readOnlyRootFilesystem", true},
-            {"capabilities", {{"drop", object::array({"ALL"})}}}}},
-          {"terminationMessagePolicy", "FallbackToLogsOnError"},
-          {"volumeMounts", std::move(mounts)}};
+  object made{{"name", "dlrun"},
+              {"image", of.image},
+              {"command", object::array({pod_program})},
+              {"args", arguments},
+              {"env", std::move(variables)},
+              {"resources", {{"requests", room}, {"limits", room}}},
+              {"securityContext",
+               {{"allowPrivilegeEscalation", false},
+                {"readOnlyRootFilesystem", true},
+                {"capabilities", {{"drop", object::array({"ALL"})}}}}},
+              {"terminationMessagePolicy", "FallbackToLogsOnError"},
+              {"volumeMounts", std::move(mounts)}};
+  add_probes(made);
+  return made;
 }
 
 object pod_template(const pods_wish& of, const char* component, object container, object volumes,

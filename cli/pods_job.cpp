@@ -79,6 +79,11 @@ result<void> settle_metrics(const spec::JobSpec& job, pods_metrics& metrics) {
         error_code::bad_spec,
         fmt::format("observability.prometheus_port: hosts join at port {} of the control pod: name another",
                     join_port));
+  if (wanted.prometheus_port() == probes_port && !metrics.secret.empty())
+    return fail(error_code::bad_spec,
+                fmt::format("observability.prometheus_port: kubelets probe the control pod at port {}: name "
+                            "another",
+                            probes_port));
   metrics.port = static_cast<std::uint16_t>(wanted.prometheus_port());
   return {};
 }

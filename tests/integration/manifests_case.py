@@ -44,6 +44,12 @@ def host_template(objects, key="pod.json"):
     return next((json.loads(one["data"][key]) for one in objects.values() if one["kind"] == "ConfigMap" and key in one["data"]), None)
 
 
+def options_of(container, *names):
+    """What follows them among its arguments."""
+    args = container["args"]
+    return [args[args.index(name) + 1] for name in names]
+
+
 def hosts_file(objects):
     """The list of hosts that the control pod reads. @param objects: of a job called x"""
     return yaml.safe_load(objects["ConfigMap", "x-files"]["data"]["hosts.yaml"])

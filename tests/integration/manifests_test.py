@@ -1,6 +1,7 @@
 """`dlrun manifests`: what it writes is what Kubernetes takes and restricted Pod Security allows; what it cannot write it refuses."""
 
 import copy
+import itertools
 import json
 import pathlib
 import re
@@ -12,7 +13,7 @@ import kubernetes_schemas
 import small_data
 import yaml
 from bench_case import main
-from manifests_case import BAD_USAGE, COMPLETED, IMAGE, host_pod, host_template, hosts_file, specs_of, writes_manifests
+from manifests_case import BAD_USAGE, COMPLETED, IMAGE, host_pod, host_template, hosts_file, options_of, specs_of, writes_manifests
 from played_pod import expanded
 from small_cluster import read_manifests
 
@@ -63,6 +64,25 @@ class fits_kubernetes(writes_manifests):
     def test_names_have_room_for_what_is_added(self):
         for kind, name in (*self.objects("--hosts", "999", "--name", "a" * 53), ("host", f"{'a' * 53}-hosts-998")):
             self.assertLessEqual(len(name), 63, kind)
+
+
+class is_probed(writes_manifests):
+    def test_each_pod_by_its_kubelet_at_its_own_address(self):
+        specs = self.pod_specs("--name", "x", "--ps-hosts", "1")
+        self.assertEqual(len(specs), 3)
+        for name, spec in specs.items():
+            [container] = spec["containers"]
+            self.assertEqual(options_of(container, "--probe-listen"), ["$(POD_IP):7701"], name)
+            self.assertEqual(container["ports"], [{"name": "probes", "containerPort": 7701, "protocol": "TCP"}], name)
+            told = {kind: (one["httpGet"], one["periodSeconds"], one["timeoutSeconds"], one["failureThreshold"])
+                    for kind, one in container.items() if kind.endswith("Probe")}
+            alive, ready = ({"path": path, "port": "probes"} for path in ("/livez", "/readyz"))
+            self.assertEqual(told, {"startupProbe": (alive, 1, 1, 600), "livenessProbe": (alive, 10, 5, 3), "readinessProbe": (ready, 1, 1, 15)}, name)
+            self.assertEqual(container["livenessProbe"]["terminationGracePeriodSeconds"], 10, name)
+
+    def test_at_a_port_that_is_opened_to_nobody(self):
+        policies = [one["spec"] for (kind, _), one in self.objects("--name", "x", "--metrics-secret", "metrics").items() if kind == "NetworkPolicy"]
+        self.assertNotIn("7701", json.dumps(policies))
 
 
 class has_archives(writes_manifests):
@@ -204,7 +224,7 @@ class has_gpus(writes_manifests):
     def test_so_that_auto_is_cuda_whatever_the_node_of_the_control_pod_has(self):
         said = "dlrun: cluster.device: auto is cuda: pods have GPUs (--gpus 1)\n"
         control, _, _ = self.made("--gpus", "1", "--control-gpus", "0", device="auto", said=said)
-        self.assertEqual(control["containers"][0]["args"][-2:], ["--set", "cluster.device=cuda"])
+        self.assertIn(("--set", "cluster.device=cuda"), list(itertools.pairwise(control["containers"][0]["args"])))
         control, _, _ = self.made("--gpus", "1", "--control-gpus", "0")
         self.assertEqual(control["containers"][0]["args"].count("cluster.device=cuda"), 1)
 
@@ -309,7 +329,7 @@ class has_its_journal_in_an_etcd(writes_manifests):
         fields = {one["name"]: one["valueFrom"]["fieldRef"]["fieldPath"] for one in container["env"]}
         self.assertEqual(fields["JOB_UID"], "metadata.labels['batch.kubernetes.io/controller-uid']")
         words = [expanded(word, {"JOB_UID": "7f"}) for word in container["args"]]
-        self.assertEqual(words[-2:], ["--set", "cluster.journal.etcd.prefix=dlrun/x-7f"])
+        self.assertIn(("--set", "cluster.journal.etcd.prefix=dlrun/x-7f"), list(itertools.pairwise(words)))
 
     def test_or_under_the_one_that_the_job_names(self):
         for options, journal in (((), {"prefix": "jobs/mine"}), (("--set", "cluster.journal.etcd.prefix=jobs/mine"), {})):

@@ -7,7 +7,7 @@ import subprocess
 import small_data
 from bench_case import main
 from dlrun_job import wait_until
-from manifests_case import BAD_USAGE, COMPLETED, host_template, hosts_file, specs_of, writes_manifests
+from manifests_case import BAD_USAGE, COMPLETED, host_template, hosts_file, options_of, specs_of, writes_manifests
 from pod_jobs import NAME
 from pods_case import on_pods
 
@@ -23,8 +23,8 @@ class has_pods_for_ps_shards(writes_manifests):
                                "--ps-node-selector", "disk=fast", "--node-selector", "zone=a")
         specs = specs_of(objects)
         [ps], [worker], [control] = (specs[name]["containers"] for name in ("x-ps", "x-hosts", "x"))
-        self.assertEqual(ps["args"][-6:-2], ["--cpus", "4", "--takes", "ps_shards"])
-        self.assertEqual(worker["args"][-6:-2], ["--cpus", "16", "--takes", "workers"])
+        self.assertEqual(options_of(ps, "--cpus", "--takes"), ["4", "ps_shards"])
+        self.assertEqual(options_of(worker, "--cpus", "--takes"), ["16", "workers"])
         self.assertEqual([one["resources"]["limits"]["cpu"] for one in (ps, worker, control)], ["4", "16", "1"])
         self.assertEqual(ps["resources"]["limits"]["memory"], "3Gi")
         self.assertEqual(worker["resources"]["limits"]["memory"], control["resources"]["limits"]["memory"])

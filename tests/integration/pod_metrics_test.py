@@ -38,7 +38,7 @@ class writes_what_a_prometheus_needs(writes_manifests):
     def test_the_control_pod_alone_has_certificate_and_port(self):
         objects, control = self.made()
         [container] = control["containers"]
-        self.assertEqual(container["ports"], [{"name": "metrics", "containerPort": PORT, "protocol": "TCP"}])
+        self.assertEqual(container["ports"][1:], [{"name": "metrics", "containerPort": PORT, "protocol": "TCP"}])
         self.assertEqual([one["secret"]["secretName"] for one in control["volumes"] if one["name"] == "metrics"], [SECRET])
         self.assertNotIn("metrics", json.dumps(host_template(objects)))
         self.assertNotIn("PodMonitor", {kind for kind, _ in objects})
@@ -55,7 +55,7 @@ class writes_what_a_prometheus_needs(writes_manifests):
     def test_at_the_port_that_the_job_names(self):
         objects, control = self.made("--set", "observability.prometheus_port=9999")
         self.assertIn("observability.prometheus_port=9999", control["containers"][0]["args"])
-        self.assertEqual((control["containers"][0]["ports"][0]["containerPort"], objects["NetworkPolicy", "x-metrics"]["spec"]["ingress"][0]["ports"][0]["port"]),
+        self.assertEqual((control["containers"][0]["ports"][1]["containerPort"], objects["NetworkPolicy", "x-metrics"]["spec"]["ingress"][0]["ports"][0]["port"]),
                          (9999, 9999))
 
     def test_the_prometheus_operator_is_told_where_that_is_wanted(self):
@@ -64,7 +64,7 @@ class writes_what_a_prometheus_needs(writes_manifests):
         self.assertEqual((monitor["apiVersion"], monitor["metadata"]["namespace"]), ("monitoring.coreos.com/v1", "team-a"))
         self.assertEqual(monitor["spec"]["selector"]["matchLabels"], objects["Job", "x"]["spec"]["template"]["metadata"]["labels"])
         [endpoint] = monitor["spec"]["podMetricsEndpoints"]
-        self.assertEqual((endpoint["port"], endpoint["scheme"]), (control["containers"][0]["ports"][0]["name"], "https"))
+        self.assertEqual((endpoint["port"], endpoint["scheme"]), (control["containers"][0]["ports"][1]["name"], "https"))
         tls = endpoint["tlsConfig"]
         self.assertEqual((tls["serverName"], tls["ca"]["secret"], tls["cert"]["secret"], tls["keySecret"]),
                          ("x", *({"name": SECRET, "key": key} for key in ("ca.crt", "tls.crt", "tls.key"))))
@@ -76,6 +76,7 @@ class writes_what_a_prometheus_needs(writes_manifests):
                 (("--metrics-secret", "A_b"), None, ("--metrics-secret 'A_b'",)), (("--metrics-secret", SECRET, "--metrics-namespace", "a.b"), None, ("--metrics-namespace 'a.b'",)),
                 (("--pod-monitor",), None, ("--pod-monitor", "--metrics-secret")), (("--metrics-namespace", "a"), None, ("--metrics-secret",)),
                 (("--metrics-secret", SECRET, "--set", "observability.prometheus_port=7700"), None, ("observability.prometheus_port", "hosts join", "name another")),
+                (("--metrics-secret", SECRET, "--set", "observability.prometheus_port=7701"), None, ("observability.prometheus_port", "kubelets probe", "name another")),
                 ((), own, ("observability.prometheus_tls", "--metrics-secret"))):
             code, told, complaint = self.call(*options, job=job)
             self.assertEqual((code, told), (BAD_USAGE, ""), complaint)
