@@ -21,6 +21,7 @@ from json_lines import text_of_all
 from memory_cgroups import killed_whole
 from node_fit import gpus_of
 from object_conditions import set_condition
+from played_probes import get, played_probes
 from pod_nodes import name_of
 from waiting import PATIENCE_S, wait_until
 
@@ -29,7 +30,8 @@ POLL_S = 0.05
 GPU_MODULE = "/run/nvidia/libdlrun_cuda_stand_in.so"
 CLOCK_LIBRARY = "/run/libdlrun_other_clock.so"
 ACCOUNT_FOLDER = "/var/run/secrets/kubernetes.io/serviceaccount"
-OUT_OF_MEMORY = "OOMKilled", 137
+KILLED = 137  # the exit code, as a container runtime tells it
+OUT_OF_MEMORY = "OOMKilled", KILLED
 WRITABLE_BY_GROUP = 0o2777  # as the kubelet makes folders for fsGroup
 
 
@@ -54,6 +56,7 @@ class pod:
         self.log = cluster.folder / f"{self.name}.log"
         self.exit_codes, self.phase, self.is_deleted, self.is_replaced = [], "Running", False, False
         self.restarts, self.container, self.cgroup, self.lock = 0, None, None, threading.Lock()
+        self.probes, self.is_ready = None, False  # of the container that runs; whether they have found it ready
         self.ended_by = None  # reason and exit code, as Kubernetes tells them of its container that ended last; None: its own code
         self.killed_as = None  # the same, of the one that runs
         self.make_folder()
@@ -72,12 +75,20 @@ class pod:
         with self.cluster.lock:  # others set conditions
             status = {"phase": self.phase, "podIP": self.cluster.hosts.address(self.host), "containerStatuses": [container]}
             self.object["status"] = status | {"conditions": self.object.get("status", {}).get("conditions", [])}
-            set_condition(self.object, "Ready", str(self.phase == "Running" and "running" in state))
+            set_condition(self.object, "Ready", str(self.phase == "Running" and "running" in state and self.is_ready))
             if self.is_evicted:
                 self.object["status"]["reason"] = "Evicted"
                 set_condition(self.object, "DisruptionTarget", "True", "TerminationByKubelet")
             if self.cluster.api and not self.is_cut_off and self.cluster.objects.get(("Pod", self.name)) is self.object:
                 self.cluster.api.space.note("MODIFIED", "Pod", self.object)
+
+    def tell_ready(self, probes, is_ready):
+        """As these have found it, unless another container runs by now."""
+        with self.lock:
+            if probes is not self.probes or self.is_deleted:
+                return
+            self.is_ready = is_ready
+        self.tell(self.state)
 
     def take(self, made):
         """Its object, as the API server tells it from now on. None: there is none any more."""
@@ -190,6 +201,7 @@ class pod:
             self.container = subprocess.Popen(self.in_its_cgroup(
                 [*self.cluster.hosts.within(self.host), "unshare", "--pid", "--fork", "--kill-child", "--uts", "sh", "-c", script, "sh",
                  *self.as_its_user(words)]), stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, start_new_session=True)
+            self.probes = played_probes(self, self.container)
         return self.wait_for_container()
 
     def make_cgroup(self):
@@ -205,6 +217,8 @@ class pod:
         """@returns its exit code"""
         with killed_whole(self.cgroup) if self.cgroup else contextlib.nullcontext():
             code = self.container.wait()
+        with self.lock:
+            self.probes, self.is_ready = None, False
         is_out_of_memory = code != 0 and self.cgroup is not None and self.cgroup.kills() > 0
         if self.cgroup:
             self.cgroup.remove()
@@ -260,6 +274,24 @@ class pod:
         process = wait_until(self.main_process, f"{self.name} runs")
         self.killed_as = reason, code
         os.kill(process, signal.SIGKILL)
+
+    def end_container(self, running, grace_s):
+        """A probe has failed: SIGTERM, and after that time SIGKILL. @param running: the process that ends with it"""
+        if self.is_deleted:
+            return
+        with contextlib.suppress(ProcessLookupError, TypeError):  # it has just ended
+            os.kill(self.main_process(), signal.SIGTERM)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            return running.wait(timeout=grace_s)
+        if self.container is running:
+            self.killed_as = "Error", KILLED
+            self.kill()
+
+    def get(self, port, path, timeout_s):
+        """Asks its container by HTTP within its network. @param port: its name, or its number  @returns status and what is told"""
+        numbers = {one["name"]: one["containerPort"] for one in self.only_container().get("ports", ())}
+        hosts = self.cluster.hosts
+        return hosts.call_within(self.host, lambda: get(hosts.address(self.host), numbers.get(port, port), path, timeout_s))
 
     def delete(self):
         """As `kubectl delete`. Returns when nothing of it runs."""

@@ -5,7 +5,7 @@ do is told there, unless their node is dead. Pods are on nodes, which are draine
 says so. Containers have the limits of memory of their manifests, by cgroups (memory_cgroups); where none can be made, as in a container of
 a CI without a cgroup that can be written to, they run without limits, stderr says so, and tests of limits alone are left out. What
 NetworkPolicies do not let through is lost (network_policies): always, so each test of pods runs under those of its manifests. What is not
-here: seccomp, limits of processors and disks, probes.
+here: seccomp, limits of processors and disks.
 """
 
 import base64
@@ -21,6 +21,7 @@ import images
 from memory_cgroups import memory_cgroups, no_cgroups
 from network_policies import network_policies
 from played_pod import WRITABLE_BY_GROUP, pod
+from played_probes import SPEEDS
 from pod_nodes import name_of, number_of, pod_nodes
 
 
@@ -44,6 +45,7 @@ class cluster:
         self.gpu_module = None  # a file: what NVIDIA's container runtime brings into containers with GPUs, if nodes have any
         self.clock_library = pathlib.Path(program).with_name("libdlrun_other_clock.so")
         self.free_hosts, self.made = list(hosts.names), 0
+        self.probe_speeds = dict(SPEEDS)  # by which probes are faster than their manifests say
         self.parted, self.unreachable = set(), set()  # by network policies: hosts; names of hosts whose next pods will be
         self.objects, self.pods, self.jobs_over = {}, [], {}
         self.succeeded = {}  # name of a Job -> the first of its pods that did
