@@ -55,8 +55,7 @@ void add_join_options(CLI::App& command, runtime::joining_host& host, std::strin
   auto* wait = command.add_option_function<std::uint64_t>(
       "--wait-s", [&host](const std::uint64_t& s) { host.wait = std::chrono::seconds{s}; },
       "Seconds for which it tries to reach the root, up to a week (default: with a key as long as it takes, "
-      "with "
-      "a token once)");
+      "with a token once)");
   wait->check(whole_number(0, wait_max_s));
   auto* name =
       command.add_option("--name", host.name, "What the job is to call this host (default: its name)");

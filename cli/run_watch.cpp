@@ -18,9 +18,9 @@ class silent_root {
 public:
   void note(const result<std::string>& answer) {
     const bool is_silent = !answer && answer.error().code == error_code::timed_out;
-    if (is_silent && ++looks_ == looks_until_told) note(answer.error().message + "; waiting for it");
+    if (is_silent && ++looks_ == looks_until_told) cli::note(answer.error().message + "; waiting for it");
     if (is_silent) return;
-    if (looks_ >= looks_until_told) note("the root of the run answers again");
+    if (looks_ >= looks_until_told) cli::note("the root of the run answers again");
     looks_ = 0;
   }
 

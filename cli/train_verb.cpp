@@ -169,6 +169,7 @@ int train_on_pods(const train_options& options, const std::shared_ptr<base::puls
   auto ended = train(
       options, {.json = options.json,
                 .hosts_may_join = [&pods] { return pods->begin(); },
+                .may_join = [&pods](const auto& who) { return pods->may_join(who); },
                 .hosts_come = [&pods](const auto& now) { pods->see_who_comes(now); },
                 .seen = [&pods](const auto& now) { pods->see(now); },
                 .in_doubt = [&pods] { pods->pause(); },

@@ -204,7 +204,6 @@ result<agent::leave> serve(const bootstrap::HostBundle& bundle, host_part part, 
   const auto place = std::make_shared<common::root_place>(std::move(*shared));
   const auto made = make_launcher(bundle, job, place);
   if (!made) return tl::unexpected(made.error());
-  const auto& roles = *made;
   const auto boot = base::random_number();
   auto exchange = start_host_beats(bundle, boot);
   if (!exchange) return tl::unexpected(exchange.error());
@@ -222,7 +221,7 @@ result<agent::leave> serve(const bootstrap::HostBundle& bundle, host_part part, 
   arguments.dial = dial;
   arguments.place = place;
   arguments.leave_root = agent_leave(**link);
-  arguments.launcher = roles;
+  arguments.launcher = *made;
   arguments.beats = beats;
   arguments.log = log;
   arguments.pulse = own.pulse;
@@ -386,8 +385,8 @@ result<agent::enrolled_host> enrol_in_time(const agent::enrolment_wish& wish,
 }
 
 /// What came of a host that has joined, or could not begin.
-tl::expected<agent::leave, host_failure>
-serve_enrolled(agent::enrolled_host& enrolled, const own_process& own, const join_words& words) {
+tl::expected<agent::leave, host_failure> serve_enrolled(agent::enrolled_host& enrolled,
+                                                        const own_process& own, const join_words& words) {
   const auto bundle = read_bundle(enrolled.bundle.get());
   if (!bundle) return tl::unexpected(host_failure{bundle.error()});
   enrolled.bundle.reset();
@@ -412,8 +411,7 @@ result<void> run_host_agent(int input) {
   if (const auto may = check_host(*bundle); !may) return tl::unexpected(may.error());
   // What an agent prints is in the log of its host in the run folder.
   const host_note note = [](const std::string& text) { fmt::print(stderr, "{}\n", text); };
-  if (const auto ended = serve_in_folder(*bundle, own, note); !ended)
-    return tl::unexpected(ended.error());
+  if (const auto ended = serve_in_folder(*bundle, own, note); !ended) return tl::unexpected(ended.error());
   return {};
 }
 

@@ -232,26 +232,25 @@ result<std::unique_ptr<hosts_run>> hosts_run::create(const hosts_plan& plan,
       make_bundles({plan, job, agent_address, identity, *beats, data_at, who.secrets}, who.asks.write);
   if (!made) return tl::unexpected(made.error());
   const auto bundles = std::move(*made);
-  auto opened = open_desk(plan, identity, bundles);
-  if (!opened) return tl::unexpected(opened.error());
-  const auto desk = std::move(*opened);
+  const auto desk = open_desk(plan, identity, bundles);
+  if (!desk) return tl::unexpected(desk.error());
   auto commands = host_commands::create(plan, job->run_dir,
                                         [bundles](const auto& host) { return bundles->for_listed(host); });
   if (!commands) return tl::unexpected(commands.error());
   auto config = config_of(plan, *job, *beats, config_of_run(*job, *bundles, who));
-  config.joining.way_to_join = way_to_join(plan, desk.get(), *job);
+  config.joining.way_to_join = way_to_join(plan, desk->get(), *job);
   auto launcher = std::make_shared<agent::routed_launcher>(agent::routed_launcher_options{
       .hosts = std::move(config),
       .here = std::move(here),
       .starter = *commands,
       .end_enrolment =
-          [door = std::weak_ptr{desk}](const std::string& host) {
+          [door = std::weak_ptr{*desk}](const std::string& host) {
             if (const auto there = door.lock()) there->let_go(host);
           },
       .issue = [identity](const auto& role, const auto& host) { return identity->issue(role, host); },
       .beats = beats->exchange,
       .beat_key = beats->key,
-      .keep_own_fresh = own_renewal(identity, who.own, plan, desk),
+      .keep_own_fresh = own_renewal(identity, who.own, plan, *desk),
       .data_givers_are =
           [giver = *giver](const auto& givers) {
             if (giver) giver->others_are(givers);
@@ -259,7 +258,7 @@ result<std::unique_ptr<hosts_run>> hosts_run::create(const hosts_plan& plan,
       .may_join = who.asks.may_join,
       .run_dir = job->run_dir,
       .folder_of = [bundles](const auto& host) { return bundles->folder_on(host); }});
-  return std::unique_ptr<hosts_run>{new hosts_run(std::move(*commands), std::move(launcher), desk, bundles,
+  return std::unique_ptr<hosts_run>{new hosts_run(std::move(*commands), std::move(launcher), *desk, bundles,
                                                   there_patience_of(*job), way_out_of(*bundles),
                                                   who.takes_over)};
 }

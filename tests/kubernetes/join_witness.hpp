@@ -2,10 +2,10 @@
 #pragma once
 
 #include "base/http_client.hpp"
-#include "kubernetes/known_pods.hpp"
-#include "kubernetes/pod_watch.hpp"
+#include "kubernetes/pod_admission.hpp"
 
 #include <fmt/format.h>
+#include <functional>
 #include <nlohmann/json.hpp>
 #include <string>
 
@@ -14,6 +14,9 @@ namespace dlrun::kubernetes {
 /// Hears what the control pod hears: news, and answers to what it asked for.
 class join_witness {
 public:
+  /// Who is watched: whether it lets that pod in.
+  std::function<bool(const arriving_pod&)> may_join = [](const auto&) { return true; };
+
   /// Somebody else listens from now on, who knows nothing.
   void forget() { known_ = known_pods{}; }
   void on_news(const pod_news& what) {

@@ -212,7 +212,7 @@ void played_cluster::join(pod_truth& pod) {
     pod.boot = ++made_;
     return;
   }
-  if (!may_join({pod.told.slot, pod.told.uid, pod.told.address})) return;
+  if (!witness.may_join({pod.told.slot, pod.told.uid, pod.told.address})) return;
   witness.on_join(pod.told);
   host = {.uid = pod.told.uid, .address = pod.told.address};
   pod.back_since = now;

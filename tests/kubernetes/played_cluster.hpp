@@ -1,13 +1,11 @@
 /// A cluster that tests play: API server, nodes, kubelets, and the hosts that join a job from pods.
 #pragma once
 
-#include "kubernetes/pod_admission.hpp"
 #include "kubernetes/pod_requests.hpp"
 #include "tests/data/files.hpp"
 #include "tests/kubernetes/join_witness.hpp"
 
 #include <deque>
-#include <functional>
 #include <map>
 #include <optional>
 #include <random>
@@ -62,8 +60,6 @@ public:
   }
   host_sights sights() const;
 
-  /// Asked of a host before it is let in.
-  std::function<bool(const arriving_pod&)> may_join = [](const auto&) { return true; };
   join_witness witness{};
 
   // faults, of a pod by its uid

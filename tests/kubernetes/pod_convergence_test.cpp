@@ -81,7 +81,7 @@ private:
                   host_pods_options{.tell = [](const auto&) {},
                                     .warn = [](const auto&) {},
                                     .rules = {.memory_max = memory_max, .bug = bug_}});
-    cluster_.may_join = [this](const auto& who) { return pods_->why_not_in(who).empty(); };
+    cluster_.witness.may_join = [this](const auto& who) { return pods_->why_not_in(who).empty(); };
     cluster_.watch_anew();
     addresses_.clear();
     seen_in_.clear();
