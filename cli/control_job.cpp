@@ -62,7 +62,7 @@ std::vector<std::string> control_arguments(const pods_wish& of) {
                                      "--run-dir",   run_folder_of(of.name),
                                      "--or-resume", "--kubernetes-job",
                                      of.name};
-  append_log_format(of, arguments);
+  append_pod_options(of, arguments);
   if (of.disk_quota > 0)
     arguments.insert(arguments.end(), {"--set", fmt::format("durability.disk_quota={}", of.disk_quota)});
   if (!of.model_claim.empty())

@@ -186,7 +186,7 @@ std::vector<std::string> arguments_of(const pods_wish& of, std::string_view take
   arguments.push_back(fmt::format("{}", cpus));
   arguments.insert(arguments.end(), {"--pod", fmt::format("$({})", pod_uid_variable)});
   if (!takes.empty()) arguments.insert(arguments.end(), {"--takes", std::string{takes}});
-  append_log_format(of, arguments);
+  append_pod_options(of, arguments);
   return arguments;
 }
 

@@ -24,8 +24,6 @@ object probe(const char* path, int period_s, int timeout_s, int failures) {
 /// stands still for good does not end in order either: 10 s of grace. A pod that is not ready may
 /// be evicted: it is ready at once when it has joined, and not for one late answer not ready.
 void add_probes(object& container) {
-  container["args"].insert(container["args"].end(),
-                           {"--probe-listen", fmt::format("$(POD_IP):{}", probes_port)});
   container["ports"].push_back(
       {{"name", probes_port_name}, {"containerPort", probes_port}, {"protocol", "TCP"}});
   container["startupProbe"] = probe("/livez", 1, 1, 600);
@@ -36,7 +34,8 @@ void add_probes(object& container) {
 
 } // namespace
 
-void append_log_format(const pods_wish& of, std::vector<std::string>& arguments) {
+void append_pod_options(const pods_wish& of, std::vector<std::string>& arguments) {
+  arguments.insert(arguments.end(), {"--probe-listen", fmt::format("$(POD_IP):{}", probes_port)});
   if (of.log_format != "text") arguments.insert(arguments.end(), {"--log-format", of.log_format});
 }
 

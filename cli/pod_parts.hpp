@@ -27,8 +27,8 @@ inline constexpr auto autoscaler_annotation = "cluster-autoscaler.kubernetes.io/
 
 std::string files_name(const pods_wish& of);
 std::string secret_name(const pods_wish& of);
-/// Says in the arguments of a container in which format it prints.
-void append_log_format(const pods_wish& of, std::vector<std::string>& arguments);
+/// Says in the arguments of a container where it is probed, and in which format it prints.
+void append_pod_options(const pods_wish& of, std::vector<std::string>& arguments);
 
 /// Of all objects of the job; of pods also what they are for.
 object labels(const pods_wish& of, std::string_view component = "");

@@ -91,7 +91,7 @@ class probes(shown_run):
     def test_at_no_other_place_and_for_no_job_that_goes_on_by_itself(self):
         file = small_data.write_spec(self.bench.folder / "job.yaml", self.durable_spec("off"))
         for options, told in ((("--probe-listen", "localhost:1"), "--probe-listen: cannot listen at localhost:1 for probes: it is no IPv4 address"),
-                              (("--probe-listen", f"{LOOPBACK}:1", "--detach"), "--probe-listen excludes --detach")):
+                              (("--probe-listen", f"{LOOPBACK}:1", "--detach"), "--detach excludes --probe-listen")):
             done = subprocess.run([self.program, "train", str(file), "--run-dir", str(self.bench.folder / "none"), *options], capture_output=True, text=True)
             self.assertEqual(done.returncode, BAD_USAGE, done.stderr)
             self.assertIn(told, done.stderr)

@@ -48,6 +48,11 @@ class with_a_standby(with_an_etcd):
             found[one.name] = {one.main_process(), *roles}
         return found
 
+    def told_by_control_pods(self):
+        """The events of each."""
+        files = [one.volume("run") / NAME / "events.jsonl" for one in self.control_pods()]
+        return [one.read_text() for one in files if one.exists()]
+
     def leads(self, pod):
         """Whether the Job says so, and it has taken over what runs on the hosts."""
         return self.annotations()[LEADER] == pod.name and self.events(LEADS)
@@ -141,11 +146,6 @@ class leads(with_a_standby):
         leader = wait_until(self.control_pod, "one leads")
         self.assertEqual(sum(LEADS in text for text in self.told_by_control_pods()), 1)
         self.expect_led_by(leader, spec, step)
-
-    def told_by_control_pods(self):
-        """The events of each."""
-        files = [one.volume("run") / NAME / "events.jsonl" for one in self.control_pods()]
-        return [one.read_text() for one in files if one.exists()]
 
     def test_when_the_other_one_is_cut_off_from_the_etcd_alone_and_the_hosts_follow(self):
         """That one lives, and hosts are linked to it. They tell it, though the etcd cannot, before it starts anything in their place."""
