@@ -4,6 +4,7 @@ import json
 import re
 
 PREFIXES = {"info": "", "warning": "dlrun: warning: ", "error": "dlrun: "}
+OF_RUNTIME = "unshare: "
 TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
 
 
@@ -44,5 +45,6 @@ def problem_of(line):
 
 
 def problems_in(text):
-    """Of the lines of a log, those that a collector would not understand, and why."""
-    return [(line, why) for line in lines_of(text) if (why := problem_of(line))]
+    """Of the lines of a log, those that a collector would not understand, and why; but for those of what plays the runtime of
+    containers, which may complain when one is stopped."""
+    return [(line, why) for line in lines_of(text) if not line.startswith(OF_RUNTIME) and (why := problem_of(line))]
