@@ -12,7 +12,7 @@ import small_data
 from dlrun_job import status_of
 from etcd_members import own_authority
 from told_events import read_events
-from waiting import expect, wait_until
+from waiting import expect, expectation_failed, wait_until
 
 NAME, HOSTS = "job", 2
 COMPLETED, INTERRUPTED = 0, 130
@@ -177,7 +177,11 @@ class job_on_pods:
             is_whole = [host["state"] for host in now.get("hosts", [])].count("there") == self.pod_hosts + self.ps_hosts + 1
             return now if is_whole and now.get("status") == "running" and now["step"] > beyond else None
 
-        return wait_until(trains, "it trains on all pods")
+        try:
+            return wait_until(trains, "it trains on all pods")
+        except expectation_failed as why:
+            raise expectation_failed("\n".join((f"{why}; {self.status()}", *(f"{one.name}, ended with {one.exit_codes}:\n{one.said()}"
+                                                                           for one in self.cluster.pods)))) from why
 
     def wait_for_end(self, reference, patience_s=180):
         """The Job comes to its end, its pods are gone, and the bits are those of the report of one host. @returns its report"""
