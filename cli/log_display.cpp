@@ -62,14 +62,8 @@ void log_display::update(const agent::run_snapshot& now, protocol::time_point at
 }
 
 void log_display::event(const protocol::job_event& event) {
-  ordered_json fields{{"type", "event"},
-                      {"event", event.event},
-                      {"role", protocol::to_string(event.role.kind)},
-                      {"index", event.role.index},
-                      {"incarnation", event.incarnation.value},
-                      {"monotonic_us", event.at_us}};
-  agent::add_details(event, fields);
-  fields["text"] = event.text;
+  ordered_json fields{{"type", "event"}};
+  fields.update(agent::fields_of(event));
   print(out_, level_of(event.event), fmt::format("{}: {}", event.event, event.text), fields);
 }
 

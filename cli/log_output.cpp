@@ -1,12 +1,12 @@
 #include "cli/log_output.hpp"
 
+#include "base/wall_time.hpp"
 #include "cli/standard_streams.hpp"
 
 #include <CLI/CLI.hpp>
 #include <array>
 #include <atomic>
-#include <chrono>
-#include <fmt/chrono.h>
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 namespace dlrun::cli {
@@ -19,15 +19,6 @@ constexpr std::string_view newline = "\n";
 
 /// As standard output is: that of the process.
 std::atomic<job::log_format> chosen_format = job::log_format::text;
-
-/// "2026-11-22T02:40:11.123Z".
-std::string wall_time() {
-  using namespace std::chrono;
-  const auto now = floor<milliseconds>(system_clock::now());
-  const auto second = floor<seconds>(now);
-  return fmt::format("{:%Y-%m-%dT%H:%M:%S}.{:03}Z", fmt::gmtime(system_clock::to_time_t(second)),
-                     (now - second).count());
-}
 
 std::string_view without_newlines(std::string_view text) {
   while (text.ends_with(newline)) text.remove_suffix(newline.size());
@@ -59,7 +50,7 @@ job::log_format chosen_log_format() { return chosen_format; }
 void choose_log_format(job::log_format chosen) { chosen_format = chosen; }
 
 std::string json_log_line(log_level level, std::string_view message, const ordered_json& fields) {
-  ordered_json line{{"time", wall_time()},
+  ordered_json line{{"time", base::wall_time()},
                     {"level", level_names.at(static_cast<std::size_t>(level))},
                     {"message", without_newlines(message)}};
   for (const auto& [name, value] : fields.items())

@@ -1,11 +1,11 @@
 #include "actors/agent/event_json.hpp"
 
+#include "base/wall_time.hpp"
+
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <chrono>
 #include <cmath>
-#include <fmt/chrono.h>
 #include <limits>
 #include <nlohmann/json.hpp>
 
@@ -18,13 +18,6 @@ using protocol::role_kind;
 constexpr std::array role_kinds{role_kind::coordinator, role_kind::data_dispatcher, role_kind::ps_shard,
                                 role_kind::worker,      role_kind::agent,           role_kind::host_agent,
                                 role_kind::keeper};
-
-/// "2026-11-22T02:40:11.123Z".
-std::string wall_time() {
-  const auto now = std::chrono::floor<std::chrono::milliseconds>(std::chrono::system_clock::now());
-  return fmt::format("{:%Y-%m-%dT%H:%M:}{:06.3f}Z", fmt::gmtime(std::chrono::system_clock::to_time_t(now)),
-                     static_cast<double>(now.time_since_epoch().count() % 60000) / 1000);
-}
 
 std::optional<role_kind> role_kind_of(const std::string& name) {
   for (const auto kind : role_kinds)
@@ -68,15 +61,20 @@ void add_details(const protocol::job_event& event, nlohmann::ordered_json& line)
   if (!event.place.reason.empty()) line["reason"] = event.place.reason;
 }
 
+nlohmann::ordered_json fields_of(const protocol::job_event& event) {
+  ordered_json fields{{"event", event.event},
+                      {"role", protocol::to_string(event.role.kind)},
+                      {"index", event.role.index},
+                      {"incarnation", event.incarnation.value},
+                      {"monotonic_us", event.at_us}};
+  add_details(event, fields);
+  fields["text"] = event.text;
+  return fields;
+}
+
 std::string to_json_line(const protocol::job_event& event) {
-  ordered_json line{{"time", wall_time()},
-                    {"event", event.event},
-                    {"role", protocol::to_string(event.role.kind)},
-                    {"index", event.role.index},
-                    {"incarnation", event.incarnation.value},
-                    {"monotonic_us", event.at_us}};
-  add_details(event, line);
-  line["text"] = event.text;
+  ordered_json line{{"time", base::wall_time()}};
+  line.update(fields_of(event));
   // A path in the text need not be UTF-8.
   return line.dump(-1, ' ', false, ordered_json::error_handler_t::replace) + '\n';
 }

@@ -15,9 +15,11 @@ namespace dlrun::agent {
 /// written.
 void add_details(const protocol::job_event& event, nlohmann::ordered_json& line);
 
-/// A line of events.jsonl, with its newline: time, event, role, index, incarnation, monotonic_us,
-/// the details, text. Its time is that of the wall clock, now: for people, nothing is decided by
-/// it.
+/// event, role, index, incarnation, monotonic_us, the details, text; in that order.
+nlohmann::ordered_json fields_of(const protocol::job_event& event);
+
+/// A line of events.jsonl, with its newline: the time of the wall clock now, for people, and what
+/// fields_of() has.
 std::string to_json_line(const protocol::job_event& event);
 /// The event again, as another process read the line; what is null is NaN. @returns nothing for a
 /// line that is damaged.
