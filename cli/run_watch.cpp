@@ -16,11 +16,11 @@ constexpr std::chrono::milliseconds look_deadline{2000};
 /// Says once, on stderr, that the root does not answer, and once that it does again.
 class silent_root {
 public:
-  void note(const result<std::string>& answer) {
+  void hear(const result<std::string>& answer) {
     const bool is_silent = !answer && answer.error().code == error_code::timed_out;
-    if (is_silent && ++looks_ == looks_until_told) cli::note(answer.error().message + "; waiting for it");
+    if (is_silent && ++looks_ == looks_until_told) note(answer.error().message + "; waiting for it");
     if (is_silent) return;
-    if (looks_ >= looks_until_told) cli::note("the root of the run answers again");
+    if (looks_ >= looks_until_told) note("the root of the run answers again");
     looks_ = 0;
   }
 
@@ -50,7 +50,7 @@ result<void> follow_run(const std::filesystem::path& run_dir,
     const auto answer = running ? ask_root(run_dir, "status", look_deadline) : result<std::string>{};
     show_new(answer.value_or(""));
     if (!running && is_over) return {};
-    silence.note(answer);
+    silence.hear(answer);
     // A root that is busy for a moment is neither dead nor elsewhere; one that ends in order takes
     // its file away first.
     if (!answer && answer.error().code != error_code::timed_out &&

@@ -1,6 +1,5 @@
 #include "kubernetes/pod_admission.hpp"
 
-#include <algorithm>
 #include <fmt/format.h>
 #include <utility>
 
