@@ -1,6 +1,7 @@
 #include "data/memory_file.hpp"
 
 #include "base/reserve_bytes.hpp"
+#include "base/seal_memory.hpp"
 #include "data/file_errors.hpp"
 
 #include <cerrno>
@@ -44,7 +45,10 @@ result<blob> memory_file::seal() && {
   ::munmap(data_, size_); // F_SEAL_WRITE needs that no writable mapping is left
   data_ = nullptr;
   constexpr int all = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL;
-  if (::fcntl(fd_, F_ADD_SEALS, all) != 0) return system_failure("cannot seal the memory for", name_);
+  if (const int refused = base::seal_memory(fd_, all); refused != 0) {
+    errno = refused;
+    return system_failure("cannot seal the memory for", name_);
+  }
   return blob::from_fd(std::exchange(fd_, -1), name_);
 }
 

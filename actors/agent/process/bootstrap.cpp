@@ -2,6 +2,7 @@
 
 #include "base/os_error.hpp"
 #include "base/read_at.hpp"
+#include "base/seal_memory.hpp"
 #include "base/write_all.hpp"
 
 #include <fcntl.h>
@@ -22,8 +23,8 @@ result<base::unique_fd> make_bootstrap(std::string_view bytes) {
   if (!fd) return base::fail_errno("cannot create the memory for a child's bootstrap data");
   if (!base::write_all_at(fd.get(), bytes, 0))
     return base::fail_errno("cannot write a child's bootstrap data");
-  if (::fcntl(fd.get(), F_ADD_SEALS, all_seals) != 0)
-    return base::fail_errno("cannot seal a child's bootstrap data");
+  if (const int refused = base::seal_memory(fd.get(), all_seals); refused != 0)
+    return base::fail_errno("cannot seal a child's bootstrap data", refused);
   return fd;
 }
 
