@@ -1,6 +1,7 @@
 #include "actors/common/fingerprint.hpp"
 #include "cli/say.hpp"
 #include "cli/verbs.hpp"
+#include "engine/cpu_level.hpp"
 #include "engine/fingerprint.hpp"
 
 #include <caf/config.hpp>

@@ -1,5 +1,6 @@
 #include "engine/fingerprint.hpp"
 
+#include "engine/cpu_level.hpp"
 #include "kernels/cpu/onednn.hpp"
 
 #include <algorithm>
@@ -22,20 +23,6 @@ std::string cpu_caches() {
   const auto size = [](int level) { return std::max(0L, ::sysconf(level)) / 1024; };
   return fmt::format("L1d {} KiB, L2 {} KiB, L3 {} KiB", size(_SC_LEVEL1_DCACHE_SIZE),
                      size(_SC_LEVEL2_CACHE_SIZE), size(_SC_LEVEL3_CACHE_SIZE));
-}
-
-std::string instruction_set() {
-  switch (dnnl::get_effective_cpu_isa()) {
-  case dnnl::cpu_isa::sse41: return "sse4.1";
-  case dnnl::cpu_isa::avx: return "avx";
-  case dnnl::cpu_isa::avx2: return "avx2";
-  case dnnl::cpu_isa::avx2_vnni: return "avx2_vnni";
-  case dnnl::cpu_isa::avx512_core: return "avx512_core";
-  case dnnl::cpu_isa::avx512_core_vnni: return "avx512_core_vnni";
-  case dnnl::cpu_isa::avx512_core_bf16: return "avx512_core_bf16";
-  case dnnl::cpu_isa::avx512_core_amx: return "avx512_core_amx";
-  default: return fmt::format("onednn-isa-{}", static_cast<int>(dnnl::get_effective_cpu_isa()));
-  }
 }
 
 std::string onednn_version() {

@@ -11,8 +11,6 @@ std::string cpu_model();
 /// Sizes of its caches, by which kernels cut their work, e.g. "L1d 32 KiB, L2 1024 KiB, L3 33792
 /// KiB".
 std::string cpu_caches();
-/// Instruction set that oneDNN uses here, e.g. "avx2".
-std::string instruction_set();
 std::string onednn_version();
 std::string compiler_version();
 

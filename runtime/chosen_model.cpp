@@ -1,6 +1,7 @@
 #include "runtime/chosen_model.hpp"
 
 #include "base/shell_word.hpp"
+#include "engine/cpu_level.hpp"
 #include "runtime/kept_stores.hpp"
 #include "runtime/missing_stores.hpp"
 #include "runtime/run_fingerprint.hpp"
@@ -45,6 +46,7 @@ result<inference::loaded_model> load_run_in(const run_folder& folder, const mode
   if (!trained) return tl::unexpected(trained.error());
   if (auto own = check_stores_are_own(folder.path(), *trained); !own) return tl::unexpected(own.error());
   if (auto whole = check_whole(folder.path(), *trained); !whole) return tl::unexpected(whole.error());
+  const auto held = engine::hold_to_cpu_level(trained->revisions.back().cluster().cpu_level());
   const auto file = folder.spec_file(trained->revisions.size() - 1);
   auto loaded = inference::load_run(
       {.folder = folder.path(),
@@ -55,6 +57,9 @@ result<inference::loaded_model> load_run_in(const run_folder& folder, const mode
        .recorded = recorded_of(*trained)},
       choice);
   if (!loaded) return loaded;
+  if (!held)
+    loaded->notes.push_back(fmt::format(
+        "what it gives may differ in its last digits from what was trained: {}", held.error().message));
   for (const auto& what : trained->edited)
     loaded->notes.push_back(
         fmt::format("{} is not what the run was trained with, which is used: {}", file.string(), what));

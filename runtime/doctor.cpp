@@ -4,6 +4,7 @@
 #include "actors/agent/process/process_spawner.hpp"
 #include "actors/common/fingerprint.hpp"
 #include "base/random.hpp"
+#include "engine/cpu_level.hpp"
 #include "job/choices.hpp"
 #include "runtime/examined_host.hpp"
 #include "runtime/host_bundle.hpp"
@@ -228,6 +229,9 @@ private:
 
 result<std::size_t> examine_hosts(const doctor_options& options,
                                   const std::function<void(const finding&)>& tell) {
+  if (options.job)
+    if (auto held = engine::hold_to_cpu_level(options.job->spec.cluster().cpu_level()); !held)
+      return tl::unexpected(held.error());
   return doctor{options, tell}.run();
 }
 

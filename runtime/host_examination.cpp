@@ -9,6 +9,7 @@
 #include "base/reserve_bytes.hpp"
 #include "base/unique_fd.hpp"
 #include "base/write_all.hpp"
+#include "engine/cpu_level.hpp"
 #include "runtime/descriptor_limit.hpp"
 #include "runtime/device_choice.hpp"
 #include "runtime/host_data.hpp"
@@ -223,6 +224,8 @@ result<void> say(int output, const json& what) {
 json facts_of(const bootstrap::HostBundle& bundle, const result<base::unique_fd>& door,
               const own_beats& beats) {
   const auto data = check_data(bundle);
+  // Where the processor has it not, the build is told to differ.
+  static_cast<void>(engine::hold_to_cpu_level(bundle.spec().cluster().cpu_level()));
   const auto threads = bundle.has_spec() ? static_cast<int>(bundle.spec().cluster().threads_per_worker()) : 1;
   return {{"build", common::build_here(threads).fingerprint},
           {"port", door ? port_of(door->get()) : 0},

@@ -1,5 +1,6 @@
 #include "runtime/new_run.hpp"
 
+#include "engine/cpu_level.hpp"
 #include "job/choices.hpp"
 #include "runtime/archive_folder.hpp"
 #include "runtime/journal_choice.hpp"
@@ -61,6 +62,7 @@ result<void> check_archive_folder(const spec::JobSpec& spec, const std::string& 
 
 /// What goes into the folder before anything is started.
 result<void> fill(new_run& run, prepared_job& job, const beginning& how) {
+  if (auto held = engine::hold_to_cpu_level(job.spec.cluster().cpu_level()); !held) return held;
   auto durability =
       settle_durability(job, run.folder, [&how](const auto& tried) { return try_one(tried, how); });
   if (!durability) return tl::unexpected(durability.error());

@@ -162,8 +162,10 @@ result<void> check_bits(const trained_with& past, const spec::JobSpec& wanted) {
         error_code::bad_usage,
         "cluster.determinism: the run has been \"relaxed\", so that its parameters may have other bits "
         "than promised; it stays so, and a run with \"strict\" begins in another folder");
-  auto compared = wanted; // another number of threads is refused as what it is: a change of the job
-  compared.mutable_cluster()->set_threads_per_worker(past.revisions.back().cluster().threads_per_worker());
+  auto compared = wanted; // what changes bits by intent is refused as what it is: a change of the job
+  const auto& before = past.revisions.back().cluster();
+  compared.mutable_cluster()->set_threads_per_worker(before.threads_per_worker());
+  compared.mutable_cluster()->set_cpu_level(before.cpu_level());
   return past.record ? check_same_arithmetic(*past.record, compared) : result<void>{};
 }
 

@@ -2,6 +2,7 @@
 
 #include "actors/common/fingerprint.hpp"
 #include "data/decoders.hpp"
+#include "engine/cpu_level.hpp"
 #include "job/choices.hpp"
 
 #include <algorithm>
@@ -61,6 +62,7 @@ std::string decoder_difference(const records::RunRecord& record) {
 }
 
 result<void> check_same_arithmetic(const records::RunRecord& record, const spec::JobSpec& spec) {
+  if (auto held = engine::hold_to_cpu_level(spec.cluster().cpu_level()); !held) return held;
   if (job::is_relaxed(spec)) return {};
   const auto differs = fingerprint_difference(record, spec);
   if (differs.empty()) return {};

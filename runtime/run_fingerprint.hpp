@@ -20,8 +20,10 @@ std::string fingerprint_difference(const records::RunRecord& record, const spec:
 /// this is only ever a reason, never a fault.
 std::string decoder_difference(const records::RunRecord& record);
 
-/// May this host go on with the run? @returns bad_usage for one that would compute other bits,
-/// naming what differs and the way out, unless `spec` lets it.
+/// May this host go on with the run? Then this process computes with cluster.cpu_level from here
+/// on.
+/// @returns bad_usage for one that would compute other bits, naming what differs and the way out,
+/// unless `spec` lets it, and for one without cluster.cpu_level
 result<void> check_same_arithmetic(const records::RunRecord& record, const spec::JobSpec& spec);
 
 } // namespace dlrun::runtime

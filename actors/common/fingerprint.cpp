@@ -1,5 +1,7 @@
 #include "actors/common/fingerprint.hpp"
 
+#include "engine/cpu_level.hpp"
+
 #include <fmt/core.h>
 #include <utility>
 

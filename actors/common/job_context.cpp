@@ -3,6 +3,7 @@
 #include "actors/common/fingerprint.hpp"
 #include "base/own_machine.hpp"
 #include "base/random.hpp"
+#include "engine/cpu_level.hpp"
 
 #include <algorithm>
 
@@ -35,6 +36,8 @@ job_facts make_facts(job_context_arguments& arguments, const std::shared_ptr<con
 } // namespace
 
 result<std::shared_ptr<const job_context>> make_job_context(job_context_arguments arguments) {
+  if (auto held = engine::hold_to_cpu_level(arguments.spec.cluster().cpu_level()); !held)
+    return tl::unexpected(held.error());
   auto model = engine::model::build(arguments.spec.model());
   if (!model) return tl::unexpected(model.error());
   if (arguments.revisions.empty()) arguments.revisions.push_back(arguments.spec.train());

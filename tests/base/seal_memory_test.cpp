@@ -14,8 +14,8 @@ namespace {
 
 constexpr std::size_t bytes = 4096;
 
-/// Memory that nobody has mapped any more, and of which a pipe holds a page, as the kernel itself may for a
-/// moment.
+/// Memory that nobody has mapped any more, and of which a pipe holds a page, as the kernel itself
+/// may for a moment.
 class held_memory : public testing::Test {
 protected:
   void SetUp() override {

@@ -14,10 +14,19 @@ RELAXED = "cluster.determinism=relaxed"
 FINGERPRINT, DECODERS = 7, 8  # of RunRecord
 
 
+def own_isa(program):
+    version = subprocess.run([program, "version", "--json"], capture_output=True, text=True, check=True)
+    return json.loads(version.stdout)["isa"]
+
+
+def lesser_isa(program):
+    """An instruction set that every processor has which has that of this one."""
+    return "avx" if own_isa(program) == "avx2" else "avx2"
+
+
 def other_isa(program):
     """The words that run a command as on a processor with another instruction set."""
-    version = subprocess.run([program, "version", "--json"], capture_output=True, text=True, check=True)
-    return ["env", "ONEDNN_MAX_CPU_ISA=" + ("AVX" if json.loads(version.stdout)["isa"] == "avx2" else "AVX2")]
+    return ["env", f"ONEDNN_MAX_CPU_ISA={lesser_isa(program).upper()}"]
 
 
 class resumed_elsewhere(changed_runs):
@@ -62,6 +71,26 @@ class resumed_elsewhere(changed_runs):
         self.job.resume()
         self.expect_same_end(deterministic=False)
 
+    def named_run(self, isa):
+        """Killed half way, as the one of setUp; its instruction set is named."""
+        spec = self.durable_spec("every_step")
+        spec["cluster"]["cpu_level"] = isa
+        return self.killed_run(spec, self.steps_of(spec) // 3), spec
+
+    def test_there_it_has_the_same_bits_where_an_instruction_set_was_named_that_both_have(self):
+        job, spec = self.named_run(lesser_isa(self.program))
+        self.expect_refused(job, set_options("cluster.cpu_level=auto"), "cluster.cpu_level")
+        job.within = other_isa(self.program)
+        job.resume()
+        report = job.expect_complete(may_redo=True)
+        self.assertTrue(report["deterministic"])
+        self.assertEqual(report["parameters_sha256"], self.undisturbed(spec)["parameters_sha256"])
+
+    def test_without_the_instruction_set_that_was_named_it_is_refused(self):
+        job, _ = self.named_run(own_isa(self.program))
+        job.within = other_isa(self.program)
+        self.expect_refused(job, [], f"cluster.cpu_level: {own_isa(self.program)}", f"computes with {lesser_isa(self.program)}")
+
     def test_with_caches_of_other_sizes_too(self):
         self.rewrite_record(lambda content: re.sub(rb"L2 \d", b"L2 x", content))
         self.expect_refused(self.job, [], "caches", "L2 x")
@@ -91,6 +120,15 @@ class with_a_host_of_another_kind(on_several_hosts):
                 self.assertIn(word, job.output().splitlines()[-1])
             self.assertFalse(job.run_dir.exists())
         self.expect_nobody_left()
+
+    def test_unless_the_instruction_set_is_named_that_both_have(self):
+        level = f"cluster.cpu_level={lesser_isa(self.program)}"
+        with self.start_beside_another_kind(level) as job:
+            self.pauses.end()
+            report = job.expect_complete()
+        self.assertTrue(report["deterministic"])
+        spec = self.small_job(cpu_level=lesser_isa(self.program))
+        self.assertEqual(report["parameters_sha256"], self.undisturbed(spec)["parameters_sha256"])
 
     def test_unless_the_bits_need_not_be_the_same(self):
         with self.start_beside_another_kind(RELAXED) as job:

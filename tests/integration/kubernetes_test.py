@@ -23,10 +23,14 @@ def seconds_of(stamp):
     return datetime.datetime.fromisoformat(stamp).timestamp()
 
 
+def lesser_isa(program):
+    version = subprocess.run([program, "version", "--json"], capture_output=True, text=True, check=True)
+    return "avx" if json.loads(version.stdout)["isa"] == "avx2" else "avx2"
+
+
 def other_isa(program):
     """Variables by which a processor has another instruction set."""
-    version = subprocess.run([program, "version", "--json"], capture_output=True, text=True, check=True)
-    return {"ONEDNN_MAX_CPU_ISA": "AVX" if json.loads(version.stdout)["isa"] == "avx2" else "AVX2"}
+    return {"ONEDNN_MAX_CPU_ISA": lesser_isa(program).upper()}
 
 
 class trains(on_pods):
@@ -390,6 +394,15 @@ class says(on_pods):
 
 
 class refuses(on_pods):
+    def test_no_node_for_its_instruction_set_where_one_is_named_that_all_have(self):
+        spec = self.small_job()
+        self.cluster.nodes.variables[2] = other_isa(self.program)
+        self.start(spec, "--set", f"cluster.cpu_level={lesser_isa(self.program)}")
+        spec["cluster"]["cpu_level"] = lesser_isa(self.program)
+        self.expect_complete(spec)
+        self.assertIn(2, {one.node for one in self.hosts_pods})
+        self.assertEqual(self.made_pods(), {f"{NAME}-hosts-{index}-1" for index in range(HOSTS)})
+
     def test_a_node_that_would_compute_other_bits_and_has_a_pod_made_elsewhere(self):
         spec = self.unhurried_spec()
         self.cluster.nodes.variables[2] = other_isa(self.program)  # behind those of the control pod and of the first host
