@@ -1,47 +1,102 @@
 """Holds objects to the schemas of Kubernetes: run by the Python of .cache/kubernetes, which scripts/install_dependencies makes.
 
-kubernetes_schemas.py VERSION... < FILE: says what is wrong with each object of the YAML file, in each version; nothing when all is well.
+kubernetes_schemas.py VERSION...: reads a list of objects as JSON in each line, and answers each with a list of what is wrong in which version.
 Strict: a key that a schema does not have is wrong.
 """
 
+import atexit
 import functools
+import json
 import pathlib
 import subprocess
 import sys
 
 ENVIRONMENT = pathlib.Path(__file__).resolve().parents[2] / ".cache/kubernetes"
-OLDEST, NEWEST = 29, 37  # docs/kubernetes.md says why no older ones; the newest that there is
+OLDEST, OLDEST_TAKEN, NEWEST = 27, 29, 37  # docs/kubernetes.md says why older ones are not taken; the newest that there is
 VERSIONS = tuple(f"1.{minor}" for minor in range(OLDEST, NEWEST + 1))
+TAKEN = VERSIONS[OLDEST_TAKEN - OLDEST:]
+UNKNOWN_TO_OLDEST = "'podReplacementPolicy' was unexpected"  # to 1.27, and 1.28 does not heed it
 
 
 class no_schemas(Exception):
     """They are not installed."""
 
 
-def problems_of(text, *versions):
-    """@returns a line for each"""
-    python = ENVIRONMENT / "bin/python3"
+def problems_of(objects):
+    """In all versions, but what is known of the oldest one. @returns a line for each"""
     if not (ENVIRONMENT / "requirements.txt").exists():
         raise no_schemas("scripts/install_dependencies --with-check installs the schemas of Kubernetes")
-    done = subprocess.run([str(python), "-B", __file__, *(versions or VERSIONS)], input=text, capture_output=True, text=True)
-    if done.returncode != 0:
-        raise AssertionError(done.stderr)
-    return done.stdout.splitlines()
+    process = reader_of_schemas()
+    print(json.dumps(list(objects)), file=process.stdin, flush=True)
+    answer = process.stdout.readline()
+    if not answer:
+        raise AssertionError("the reader of the schemas has ended")
+    return [": ".join(one) for one in json.loads(answer)]
+
+
+@functools.cache
+def reader_of_schemas():
+    """Reads them once, and lives as long as this program."""
+    process = subprocess.Popen([ENVIRONMENT / "bin/python3", "-B", __file__, *VERSIONS], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    atexit.register(process.communicate)
+    return process
+
+
+class held_to_schemas:
+    """Base of tests that hold objects to them."""
+
+    def problems(self, objects):
+        try:
+            return problems_of(objects)
+        except no_schemas as why:
+            return self.leave_out(why)
+
+    def expect_fits_kubernetes(self, objects):
+        self.assertEqual(self.problems(objects), [])
+
+
+class schemas_of:
+    """Those of a version of Kubernetes."""
+
+    def __init__(self, version):
+        from kubernetes_validate import utils  # where this is run as a program
+        from referencing import Registry, Resource
+
+        self.utils, self.version = utils, version
+        self.full = next(one for one in utils.all_versions() if utils.major_minor(one) == version)
+        self.definitions = (Resource.from_contents(self.contents("_definitions")) @ Registry()).crawl()
+        self.validator_of = functools.cache(self.make_validator)
+
+    def contents(self, name):
+        return self.utils.schema_contents(f"kubernetes-json-schema/v{self.full}-local-strict/{name}.json", self.version)
+
+    def make_validator(self, kind, api_version):
+        from jsonschema import Draft202012Validator
+
+        group, _, version = api_version.rpartition("/")
+        api = "-".join(filter(None, (group.split(".")[0], version)))
+        return Draft202012Validator(self.contents(f"{kind.lower()}-{api}"), registry=self.definitions)
+
+    def is_known(self, error):
+        return self.version == VERSIONS[0] and UNKNOWN_TO_OLDEST in error.message
+
+    def problem_of(self, one):
+        """None: there is none"""
+        from jsonschema.exceptions import best_match
+
+        try:
+            validator = self.validator_of(one["kind"], one["apiVersion"])
+        except FileNotFoundError:
+            return "there is no such kind of object"
+        found = best_match(error for error in validator.iter_errors(one) if not self.is_known(error))
+        return found and found.message.splitlines()[0]
 
 
 def main(versions):
-    from kubernetes_validate import utils  # where this is run as a program
-    import yaml
-
-    utils.schema_contents = functools.cache(utils.schema_contents)  # of each version megabytes, which each object would read anew
-    objects = list(yaml.safe_load_all(sys.stdin.read()))
-    for version in versions:
-        for one in objects:
-            try:
-                utils.validate(one, version, strict=True)
-            except (utils.ValidationError, utils.SchemaNotFoundError) as why:
-                print(f"{version}: {one.get('kind')}: {why.message.splitlines()[0]}")
-        utils.schema_contents.cache_clear()
+    schemas = [schemas_of(version) for version in versions]
+    for line in sys.stdin:
+        found = [(of.version, one["kind"], of.problem_of(one)) for of in schemas for one in json.loads(line)]
+        print(json.dumps([one for one in found if one[2]]), flush=True)
 
 
 if __name__ == "__main__":

@@ -5,7 +5,6 @@ import re
 import subprocess
 import sys
 
-import kubernetes_schemas
 import small_data
 from bench_case import main
 from connections import listened_ports, lost_connections, lost_packets

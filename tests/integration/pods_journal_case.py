@@ -1,8 +1,8 @@
 """Base of tests of a job on pods whose journal is in an etcd."""
 
-import kubernetes_schemas
 from dlrun_job import wait_until
 from etcd_members import etcd_members, no_etcd, own_authority
+from kubernetes_schemas import held_to_schemas
 from pods_case import COMPLETED, HOSTS, NAME, on_pods
 from waiting import PATIENCE_S
 
@@ -11,7 +11,7 @@ SECRET = "etcd-of-team"
 FILES = {"ca_file": "ca.crt", "certificate_file": "tls.crt", "key_file": "tls.key"}
 
 
-class with_an_etcd(on_pods):
+class with_an_etcd(held_to_schemas, on_pods):
     """Which takes clients with a certificate alone, at an address of its own; no run folder outlives its pod."""
 
     host_count, claims = 9, ("--model-claim", "models")
@@ -38,13 +38,6 @@ class with_an_etcd(on_pods):
 
     def words_for(self, verb, spec, *options):
         return super().words_for(verb, spec, "--journal-secret", SECRET, *options)
-
-    def expect_fits_kubernetes(self, text):
-        """By its schemas."""
-        try:
-            self.assertEqual(kubernetes_schemas.problems_of(text), [])
-        except kubernetes_schemas.no_schemas as why:
-            self.leave_out(why)
 
     def control_pods(self):
         return [one for one in self.cluster.pods if one.group == NAME]

@@ -8,6 +8,7 @@ from bench_case import main
 from dlrun_job import wait_until
 from pods_case import COMPLETED, HOSTS, INTERRUPTED, NAME, on_pods
 from pods_journal_case import MOUNTED, with_an_etcd
+from small_cluster import read_manifests
 
 FAILED, BAD_INPUT = 1, 2
 
@@ -279,7 +280,7 @@ class says_what_it_is(with_an_etcd):
             self.assertEqual({volume["name"] for volume in one.spec["volumes"]}, {"key", "run"})
         placed = [event["host"] for event in self.events("role-placed") if event["role"] == "coordinator"]
         self.assertEqual(set(placed), {"control"})
-        self.expect_fits_kubernetes(text)
+        self.expect_fits_kubernetes(read_manifests(text).values())
 
 
 if __name__ == "__main__":

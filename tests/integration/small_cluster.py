@@ -31,7 +31,7 @@ JOB_UID = "batch.kubernetes.io/controller-uid"
 
 def read_manifests(text):
     """(kind, name) -> object."""
-    return {(one["kind"], one["metadata"]["name"]): one for one in yaml.safe_load_all(text)}
+    return {(one["kind"], one["metadata"]["name"]): one for one in yaml.load_all(text, yaml.CSafeLoader)}
 
 
 class cluster:

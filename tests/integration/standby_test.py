@@ -8,6 +8,7 @@ from bench_case import main
 from dlrun_job import output_of, wait_until
 from pods_case import COMPLETED, HOSTS, INTERRUPTED, NAME
 from pods_journal_case import with_an_etcd
+from small_cluster import read_manifests
 from waiting import expectation_failed
 
 FAILED = 1
@@ -324,7 +325,7 @@ class cannot_write_the_model(with_a_standby):
 
 class is_written(with_a_standby):
     def test_as_kubernetes_takes_it(self):
-        self.expect_fits_kubernetes(self.manifests(self.spec(), "--standby"))
+        self.expect_fits_kubernetes(read_manifests(self.manifests(self.spec(), "--standby")).values())
 
 
 if __name__ == "__main__":

@@ -274,7 +274,7 @@ echo '<testsuites tests="2" failures="0"/>' >"${GTEST_OUTPUT#xml:}a.xml"
 
 class usage(unittest.TestCase):
     def test_every_entry_point_explains_itself_and_refuses_what_it_does_not_know(self):
-        for script in ("quickstart", "check", "scripts/install_cuda", "scripts/install_dependencies", "scripts/check_tsan"):
+        for script in ("quickstart", "check", "scripts/install_cuda", "scripts/install_dependencies", "scripts/install_kustomize", "scripts/check_tsan"):
             explained = subprocess.run([ROOT / script, "--help"], capture_output=True, text=True)
             self.assertEqual((explained.returncode, explained.stderr), (0, ""), script)
             self.assertIn("Usage: ", explained.stdout)
