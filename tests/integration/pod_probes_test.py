@@ -32,11 +32,16 @@ class probed:
         wait_until(lambda: pod.restarts == before + 1, f"the kubelet of {pod.name} starts its container again")
         self.assertEqual(pod.ended_by, ("Error", KILLED), pod.said())
 
+    def wait_until_up(self, *pods):
+        """They answer probes."""
+        wait_until(lambda: all(one.probes and one.probes.asked["startupProbe"] for one in pods), "they answer")
+
     def wait_until_ready(self, *pods):
         wait_until(lambda: all(is_ready(one.object) for one in pods), "they are ready")
 
     def wait_for_rounds(self, *pods):
         """Of liveness probes that these pods answer."""
+        self.wait_until_up(*pods)
         asked = [(one, one.probes, one.probes.asked["livenessProbe"]) for one in pods]
         wait_until(lambda: all(probes.asked["livenessProbe"] >= before + ROUNDS for _, probes, before in asked), "they answer")
         for one, probes, _ in asked:
@@ -102,6 +107,7 @@ class what_moves(probed, on_pods):
         self.start(spec)
         joined, parted = self.hosts_pods
         self.wait_until_ready(joined)
+        self.wait_until_up(parted, self.control)
         self.assertEqual([parted.get("probes", path, 2) for path in ("/livez", "/readyz")], [OK, NO])
         self.assertEqual([self.control.get("probes", path, 2) for path in ("/livez", "/readyz")], [OK, NO], "it waits for its hosts")
         self.wait_for_rounds(parted, self.control)
