@@ -44,10 +44,6 @@ object apart(object pods) {
       {"podAntiAffinity", {{"preferredDuringSchedulingIgnoredDuringExecution", object::array({weighted})}}}};
 }
 
-/// Each control pod has a folder of its own, and the etcd has what the next one needs: one that is
-/// still there, or may be, is in nobody's way (R40).
-bool may_overlap(const pods_wish& of) { return of.journal && of.run_claim.empty(); }
-
 /// Control pods at a time: the second one waits, and leads when the first one does not (R43).
 int control_pods(const pods_wish& of) { return of.has_standby ? 2 : 1; }
 
@@ -94,7 +90,7 @@ object job_spec(const pods_wish& of, object pod) {
   object job;
   if (!of.has_standby) job["completions"] = 1; // else: one has succeeded, and both have ended
   job["parallelism"] = control_pods(of);
-  job["podReplacementPolicy"] = may_overlap(of) ? "TerminatingOrFailed" : "Failed";
+  if (!may_overlap(of)) job["podReplacementPolicy"] = "Failed"; // else as it is by default, also up to 1.28
   job["backoffLimit"] = control_failures_max;
   job["template"] = std::move(pod);
   if (!of.queue.empty()) job["suspend"] = true;
@@ -126,6 +122,8 @@ void add_claims(const pods_wish& of, object& mounts, object& volumes) {
 }
 
 } // namespace
+
+bool may_overlap(const pods_wish& of) { return of.journal && of.run_claim.empty(); }
 
 object control_job(const pods_wish& of) {
   object mounts = object::array({volume_at("files", job_folder, true), volume_at("key", secret_folder, true),

@@ -31,7 +31,7 @@ result<std::vector<std::string>> find_own(const kubectl& cluster, const pods_tar
 result<void> remove(const std::string& text) {
   const auto of = read_target(text);
   if (!of) return tl::unexpected(of.error());
-  const auto cluster = find_cluster();
+  const auto cluster = find_cluster(server_minor_min);
   if (!cluster) return tl::unexpected(cluster.error());
   const auto own = find_own(*cluster, *of);
   if (!own) return tl::unexpected(own.error());

@@ -156,12 +156,12 @@ result<std::string> kubectl::ask(const std::vector<std::string>& words, std::str
   return fail(error_code::system, fmt::format("{}: {}", what, in_one_line(answer->complaint)));
 }
 
-result<kubectl> find_cluster() {
+result<kubectl> find_cluster(int minor_min) {
   auto found = kubectl::find();
   if (!found) return found;
   const auto version = found->ask(words_for_version(), "the cluster does not tell its version");
   if (!version) return tl::unexpected(why_no_server(*found, version.error()));
-  if (auto fits = check_version(*version); !fits) return tl::unexpected(fits.error());
+  if (auto fits = check_version(*version, minor_min); !fits) return tl::unexpected(fits.error());
   return found;
 }
 

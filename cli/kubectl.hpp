@@ -40,10 +40,10 @@ private:
   std::string path_;
 };
 
-/// kubectl, with a server that is fit for a job on pods: that of its context, or in a pod without
-/// one that of the pod's cluster. @returns bad_usage with the way out, system where the server
-/// cannot be asked.
-result<kubectl> find_cluster();
+/// kubectl, with a server of version 1.N or newer, for `minor_min`: that of its context, or in a
+/// pod without one that of the pod's cluster. @returns bad_usage with the way out, system where the
+/// server cannot be asked.
+result<kubectl> find_cluster(int minor_min);
 
 /// Several lines as one, that can be shown.
 std::string in_one_line(std::string_view complaint);

@@ -25,9 +25,7 @@ using words = std::vector<std::string>;
 using kubernetes::member, kubernetes::text_in;
 using nlohmann::json;
 
-/// The oldest that heeds `podReplacementPolicy` (docs/kubernetes.md); tests hold the objects to the
-/// schemas from there on.
-constexpr int server_major_min = 1, server_minor_min = 29;
+constexpr int server_major_min = 1;
 /// For an answer of the server.
 constexpr auto patience = "--request-timeout=30s";
 /// Of what Kubernetes says of a pod.
@@ -237,15 +235,18 @@ words verb_in_pod(const pods_target& of, words all, std::size_t at) {
   return all;
 }
 
-result<void> check_version(const std::string& answer) {
+result<void> check_version(const std::string& answer, int minor_min) {
   const auto server = member(json::parse(answer, nullptr, false), "serverVersion");
   const auto major = number_in(server, "major"), minor = number_in(server, "minor");
   if (major == 0) return fail(error_code::protocol, "kubectl tells no version of the server");
-  if (major > server_major_min || (major == server_major_min && minor >= server_minor_min)) return {};
-  return fail(error_code::bad_usage,
-              fmt::format("the cluster runs Kubernetes {}.{}, and a job on pods needs {}.{} or newer: "
-                          "use another cluster (kubectl config use-context)",
-                          major, minor, server_major_min, server_minor_min));
+  if (major > server_major_min || (major == server_major_min && minor >= minor_min)) return {};
+  const bool may_be_older = minor_min > server_minor_min && minor >= server_minor_min;
+  return fail(
+      error_code::bad_usage,
+      fmt::format("the cluster runs Kubernetes {}.{}, and this job on pods needs {}.{} or newer: "
+                  "use another cluster (kubectl config use-context){}",
+                  major, minor, server_major_min, minor_min,
+                  may_be_older ? ", or let its journal be in an etcd, and leave --run-claim out" : ""));
 }
 
 result<submitted_job> read_job(const pods_target& of, const std::string& answer) {

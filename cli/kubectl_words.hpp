@@ -69,9 +69,14 @@ std::vector<std::string> words_for_delete(const pods_target& of, const std::vect
 /// the target stood. @param words of the command line behind "dlrun"; `at` of them is the target
 std::vector<std::string> verb_in_pod(const pods_target& of, std::vector<std::string> words, std::size_t at);
 
-/// @param answer to words_for_version(). @returns bad_usage when the server is older than what
-/// `dlrun manifests` writes needs, protocol when that is no answer.
-result<void> check_version(const std::string& answer);
+/// Versions 1.N of Kubernetes: the oldest that a job of `dlrun manifests` runs on, and the oldest
+/// for one whose control pods may not overlap, since it heeds `podReplacementPolicy`
+/// (docs/kubernetes.md).
+inline constexpr int server_minor_min = 27, server_minor_min_alone = 29;
+
+/// @param answer to words_for_version(). @returns bad_usage when the server is older than 1.N for
+/// `minor_min`, protocol when that is no answer.
+result<void> check_version(const std::string& answer, int minor_min);
 
 /// What is known of the Job of a control pod.
 struct submitted_job {

@@ -3,16 +3,12 @@
 
 #include "job/choices.hpp"
 
+#include <CLI/CLI.hpp>
 #include <cstdint>
 #include <cstdio>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
-
-namespace CLI {
-class App;
-class Option;
-} // namespace CLI
 
 namespace dlrun::cli {
 

@@ -83,7 +83,7 @@ result<void> settle_memory(const runtime::job_sizes& sizes, std::uint32_t pods, 
                            pods_wish& wanted) {
   const bool is_open = data == 0;
   auto data_max = is_open && wanted.memory.empty() ? data_default : std::numeric_limits<std::uint64_t>::max();
-  const auto settled = settle_memory(
+  auto settled = settle_memory(
       {"--memory", wanted.memory,
        [&](std::uint64_t of_data) { return runtime::needs_of_pod(sizes, pods, of_data).memory; },
        "take more --hosts, so that fewer roles are on each, a smaller model or microbatch, or less data by "

@@ -1,6 +1,7 @@
 #include "cli/pod_template_check.hpp"
 
 #include "cli/kubernetes_objects.hpp"
+#include "cli/pod_parts.hpp"
 #include "kubernetes/json_text.hpp"
 
 #include <algorithm>
@@ -60,8 +61,8 @@ result<void> check_pod_template(const json& pod_template, const std::string& job
   const auto containers = member(spec, "containers");
   const auto container = containers.is_array() && !containers.empty() ? containers.front() : json{};
   for (const auto& why : {why_not_ours(pod_template), why_not_agent(container, job),
-                          why_no_volume(spec, container, "key", "secret", secret_folder),
-                          why_no_volume(spec, container, run_volume, "emptyDir", runs_folder)})
+                          why_no_volume(spec, container, "key", "secret", manifest::secret_folder),
+                          why_no_volume(spec, container, run_volume, "emptyDir", manifest::runs_folder)})
     if (!why.empty())
       return fail(error_code::bad_usage,
                   fmt::format("'{}': {}: leave there what 'dlrun manifests' wrote; an overlay may change the "

@@ -100,7 +100,7 @@ std::optional<std::string> hosts_in(const std::vector<std::string>& words) {
 }
 
 result<int> run(const pods_target& of, const std::vector<std::string>& words, std::size_t at) {
-  const auto cluster = find_cluster();
+  const auto cluster = find_cluster(server_minor_min);
   if (!cluster) return tl::unexpected(cluster.error());
   if (const auto hosts = hosts_in(words); hosts && words.front() == "scale")
     return scale_hosts(*cluster, of, *hosts);

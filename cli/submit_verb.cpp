@@ -1,4 +1,5 @@
 #include "cli/complain.hpp"
+#include "cli/control_job.hpp"
 #include "cli/kubectl.hpp"
 #include "cli/kubectl_words.hpp"
 #include "cli/pods_options.hpp"
@@ -25,7 +26,7 @@ result<void> submit(pods_options& options) {
   if (auto fine = settle(options); !fine) return fine;
   const auto& pods = options.pods;
   const pods_target of{pods.name_space, pods.name};
-  const auto cluster = find_cluster();
+  const auto cluster = find_cluster(manifest::may_overlap(pods) ? server_minor_min : server_minor_min_alone);
   if (!cluster) return tl::unexpected(cluster.error());
   const auto manifests = manifests_of(pods);
   if (auto fine = check_submit(*cluster, of, pods, manifests); !fine) return fine;

@@ -90,18 +90,29 @@ std::string version(const std::string& major, const std::string& minor) {
          R"(","minor":")" + minor + R"("}})";
 }
 
-TEST(kubernetes_version, is_enough_from_1_29_on) {
-  for (const auto* minor : {"29", "29+", "37"}) EXPECT_TRUE(check_version(version("1", minor))) << minor;
-  EXPECT_TRUE(check_version(version("2", "0")));
-  for (const auto* minor : {"28", "9", "28+"}) {
-    const auto fits = check_version(version("1", minor));
+TEST(kubernetes_version, is_enough_from_the_oldest_on_that_the_job_needs) {
+  for (const auto* minor : {"29", "29+", "37"}) {
+    EXPECT_TRUE(check_version(version("1", minor), server_minor_min_alone)) << minor;
+    EXPECT_TRUE(check_version(version("1", minor), server_minor_min)) << minor;
+  }
+  EXPECT_TRUE(check_version(version("2", "0"), server_minor_min_alone));
+  for (const auto* minor : {"27", "28", "28+"}) {
+    EXPECT_TRUE(check_version(version("1", minor), server_minor_min)) << minor;
+    const auto fits = check_version(version("1", minor), server_minor_min_alone);
     ASSERT_FALSE(fits) << minor;
     EXPECT_EQ(fits.error().code, error_code::bad_usage);
-    EXPECT_THAT(fits.error().message, HasSubstr("1.29 or newer"));
+    EXPECT_THAT(fits.error().message, AllOf(HasSubstr("1.29 or newer"), HasSubstr("in an etcd")));
   }
+  for (const auto* minor : {"9", "26+"})
+    for (const int minor_min : {server_minor_min, server_minor_min_alone}) {
+      const auto fits = check_version(version("1", minor), minor_min);
+      ASSERT_FALSE(fits) << minor;
+      EXPECT_THAT(fits.error().message,
+                  AllOf(HasSubstr(fmt::format("1.{} or newer", minor_min)), Not(HasSubstr("etcd"))));
+    }
   for (const std::string none : {"", "{}", "[]", "null", R"({"clientVersion":{"major":"1","minor":"40"}})",
                                  R"({"serverVersion":7})", R"({"serverVersion":{"major":1}})"})
-    EXPECT_EQ(check_version(none).error().code, error_code::protocol) << none;
+    EXPECT_EQ(check_version(none, server_minor_min).error().code, error_code::protocol) << none;
 }
 
 std::string job(const std::string& rest = R"("spec":{})") {

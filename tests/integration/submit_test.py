@@ -131,6 +131,16 @@ class does_not_submit(with_kubectl):
             self.expect_refused(self.submit(), "Kubernetes 1.", "1.29 or newer")
             self.expect_nothing_there()
 
+    def test_to_an_older_one_where_control_pods_may_overlap(self):
+        etcd = "--set", "cluster.journal.etcd.endpoints=https://etcd:2379"
+        self.kubectl.minor = "26"
+        self.expect_refused(self.submit(*etcd), "Kubernetes 1.26", "1.27 or newer")
+        self.expect_nothing_there()
+        self.kubectl.minor = "27"
+        self.assertEqual(self.submit(*etcd)[0], DONE)
+        [job] = [one for (kind, *_), one in self.kubectl.objects.items() if kind == "Job"]
+        self.assertNotIn("podReplacementPolicy", job["spec"], "which that server does not know")
+
     def test_to_a_server_that_does_not_answer(self):
         self.kubectl.refusals["version"] = "Unable to connect to the server: dial tcp 10.0.0.1:443: i/o timeout\n"
         self.expect_refused(self.submit(), "i/o timeout", code=FAILED)
