@@ -45,6 +45,8 @@ std::vector<std::string> silent_pods::look(const std::map<std::string, pod_recor
     late.push_back(&pod);
     if (!std::exchange(one.is_told, true)) news.push_back(&pod);
   }
+  if (is_in_doubt_) // who is asked tells of all: a thousand pods are silent one after the other
+    for (auto& [uid, one] : still) one.is_doubted |= now - one.since >= rules_.patience / 4;
   silences_ = std::move(still);
   told_ = text_of(late);
   return text_of(news);

@@ -32,7 +32,8 @@ public:
   /// @returns what people are to be told, once for each pod
   std::vector<std::string> look(const std::map<std::string, pod_record>& pods, const host_sights& hosts,
                                 time_point now);
-  /// Set by look(), once for each pod, before people are told: is it there at all?
+  /// Set by look(), before people are told: are they there at all? At most once in a quarter of the
+  /// patience, and once for each pod.
   bool is_in_doubt() const { return is_in_doubt_; }
   /// Which pods are silent, for people.
   const std::vector<std::string>& told() const { return told_; }

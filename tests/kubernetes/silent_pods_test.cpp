@@ -63,6 +63,18 @@ TEST_F(silent_pods_test, one_is_in_doubt_once_before_it_is_told) {
   EXPECT_FALSE(silences.is_in_doubt());
 }
 
+/// Each doubt has all pods listed.
+TEST_F(silent_pods_test, many_that_began_one_after_the_other_are_in_doubt_a_few_times) {
+  int doubts = 0;
+  for (std::uint32_t slot = 0; slot < 600; ++slot) {
+    if (slot < 300) run(slot);
+    now += 100ms;
+    look();
+    doubts += silences.is_in_doubt() ? 1 : 0;
+  }
+  EXPECT_EQ(doubts, 4) << "30 s of them, by 7.5 s each";
+}
+
 TEST_F(silent_pods_test, those_that_are_silent_together_are_told_together) {
   for (std::uint32_t slot = 0; slot < 7; ++slot) run(slot);
   EXPECT_THAT(look_after(30s),
