@@ -13,9 +13,9 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 APT_GET = """#!/bin/bash
 echo "$@" >> {asked}
 case " $* " in
-  *" indextargets "*) echo http://mirror.example/debian ;;
+  *" indextargets "*) if [[ -e {lists} || $* == *Dir::State=* ]]; then echo http://mirror.example/debian; fi ;;
   *" download "*) cp {package} . ;;
-  *" update "*) cp "$(echo "$@" | sed 's/.*sourcelist=\\([^ ]*\\).*/\\1/')" {sources}; exit {update} ;;
+  *" update "*) [[ $* != *sourcelist=* ]] || cp "$(echo "$@" | sed 's/.*sourcelist=\\([^ ]*\\).*/\\1/')" {sources}; exit {update} ;;
 esac
 """
 
@@ -34,6 +34,8 @@ class installation_of_kustomize(unittest.TestCase):
         digest = hashlib.sha256(self.package.read_bytes()).hexdigest()
         self.script.write_text(re.sub(r"(?m)^sha256=.*$", f"sha256={digest}", text))
         self.script.chmod(0o755)
+        self.lists = self.folder / "lists"  # apt has some
+        self.lists.touch()
         self.fake_apt()
 
     def make_package(self, command):
@@ -49,7 +51,7 @@ class installation_of_kustomize(unittest.TestCase):
 
     def fake_apt(self, update=0):
         fake = self.folder / "fakes/apt-get"
-        fake.write_text(APT_GET.format(asked=self.folder / "asked", package=self.package, sources=self.folder / "sources", update=update))
+        fake.write_text(APT_GET.format(asked=self.folder / "asked", lists=self.lists, package=self.package, sources=self.folder / "sources", update=update))
         fake.chmod(0o755)
 
     def install(self):
@@ -68,6 +70,13 @@ class installation_of_kustomize(unittest.TestCase):
         sources = (self.folder / "sources").read_text()
         for line in ("URIs: http://mirror.example/debian", "Suites: trixie", "Signed-By: /usr/share/keyrings/debian-archive-keyring.gpg"):
             self.assertIn(line, sources.splitlines())
+        for line in self.asked().splitlines()[1:]:
+            self.assertIn("Dir::State=", line, "what apt knows of this machine stays as it is")
+
+    def test_which_also_a_machine_without_lists_of_packages_has(self):
+        self.lists.unlink()
+        self.assertEqual(self.install().returncode, 0)
+        self.assertIn("URIs: http://mirror.example/debian", (self.folder / "sources").read_text().splitlines())
         for line in self.asked().splitlines()[1:]:
             self.assertIn("Dir::State=", line, "what apt knows of this machine stays as it is")
 
