@@ -15,7 +15,8 @@ ENVIRONMENT = pathlib.Path(__file__).resolve().parents[2] / ".cache/kubernetes"
 OLDEST, NEWEST = 27, 37  # that any job runs on; that there is
 OLDEST_FOR_ALL = "1.29"  # docs/kubernetes.md says which jobs run on older ones
 VERSIONS = tuple(f"1.{minor}" for minor in range(OLDEST, NEWEST + 1))
-UNKNOWN_TO_OLDEST = "'podReplacementPolicy' was unexpected"  # to 1.27, and 1.28 does not heed it
+UNKNOWN_TO_OLDEST = "'podReplacementPolicy' was unexpected"  # and 1.28 does not heed it
+REFUSED_BY_OLDEST = f"{VERSIONS[0]}: Job: Additional properties are not allowed ({UNKNOWN_TO_OLDEST})"
 
 
 class no_schemas(Exception):
@@ -23,7 +24,7 @@ class no_schemas(Exception):
 
 
 def problems_of(objects):
-    """In all versions, but what is known of the oldest one. @returns a line for each"""
+    """In all versions. @returns a line for each"""
     if not (ENVIRONMENT / "requirements.txt").exists():
         raise no_schemas("scripts/install_dependencies --with-check installs the schemas of Kubernetes")
     process = reader_of_schemas()
@@ -52,7 +53,10 @@ class held_to_schemas:
             return self.leave_out(why)
 
     def expect_fits_kubernetes(self, objects):
-        self.assertEqual(self.problems(objects), [])
+        """In all versions; but the oldest one refuses jobs whose control pods may not overlap, for that field alone."""
+        objects = list(objects)
+        refused = [REFUSED_BY_OLDEST for one in objects if "podReplacementPolicy" in one.get("spec", {})]
+        self.assertEqual(self.problems(objects), refused)
 
 
 class schemas_of:
@@ -77,26 +81,25 @@ class schemas_of:
         api = "-".join(filter(None, (group.split(".")[0], version)))
         return Draft202012Validator(self.contents(f"{kind.lower()}-{api}"), registry=self.definitions)
 
-    def is_known(self, error):
-        return self.version == VERSIONS[0] and UNKNOWN_TO_OLDEST in error.message
-
-    def problem_of(self, one):
-        """None: there is none"""
+    def problems_of(self, one):
+        """What is known of the oldest version, and the worst of all else."""
         from jsonschema.exceptions import best_match
 
         try:
             validator = self.validator_of(one["kind"], one["apiVersion"])
         except FileNotFoundError:
-            return "there is no such kind of object"
-        found = best_match(error for error in validator.iter_errors(one) if not self.is_known(error))
-        return found and found.message.splitlines()[0]
+            return ["there is no such kind of object"]
+        errors = list(validator.iter_errors(one))
+        known = [error for error in errors if UNKNOWN_TO_OLDEST in error.message]
+        worst = best_match(error for error in errors if UNKNOWN_TO_OLDEST not in error.message)
+        return [error.message.splitlines()[0] for error in (*known, worst) if error]
 
 
 def main(versions):
     schemas = [schemas_of(version) for version in versions]
     for line in sys.stdin:
-        found = [(of.version, one["kind"], of.problem_of(one)) for of in schemas for one in json.loads(line)]
-        print(json.dumps([one for one in found if one[2]]), flush=True)
+        objects = json.loads(line)
+        print(json.dumps([(of.version, one["kind"], problem) for of in schemas for one in objects for problem in of.problems_of(one)]), flush=True)
 
 
 if __name__ == "__main__":
