@@ -12,8 +12,9 @@ import kubernetes_schemas
 import yaml
 from bench_case import main
 from kubernetes_schemas import REFUSED_BY_OLDEST, VERSIONS, held_to_schemas
-from kustomizations import begin_to_plant, is_caught, is_overlay, kustomize_tree, rendering_words
-from manifests_case import COMPLETED, IMAGE, host_pod, host_template, options_of, specs_of, writes_manifests
+from kustomizations import (begin_to_plant, ends_of_fields, is_caught, is_of_component, kustomize_tree, no_kustomize, rendering_words,
+                            with_wrong_field)
+from manifests_case import BAD_USAGE, COMPLETED, IMAGE, host_pod, host_template, options_of, specs_of, writes_manifests
 from small_cluster import read_manifests
 
 
@@ -143,27 +144,44 @@ class is_restricted(writes_manifests):
 class has_a_kustomize_base(writes_manifests):
     FOLDER = pathlib.Path(__file__).resolve().parents[2] / "deploy/k8s/base"
 
-    def test_that_is_what_its_command_writes(self):
+    def written(self, folder):
+        """By its command, in that folder."""
         comment = "".join(line[1:] for line in (self.FOLDER / "kustomization.yaml").read_text().splitlines() if line.startswith("#   "))
         [program, *words] = comment.split()
-        self.assertEqual((program, words[0]), ("dlrun", "manifests"))
-        done = subprocess.run([pathlib.Path(self.program).resolve(), *words], cwd=self.FOLDER, capture_output=True, text=True)
+        self.assertEqual((program, words[:2]), ("dlrun", ["manifests", "job.yaml"]))
+        return subprocess.run([pathlib.Path(self.program).resolve(), *words], cwd=folder, capture_output=True, text=True)
+
+    def test_that_is_what_its_command_writes(self):
+        done = self.written(self.FOLDER)
         self.assertEqual((done.returncode, done.stderr), (COMPLETED, ""))
         self.assertEqual((self.FOLDER / "objects.yaml").read_text(), done.stdout)
         kustomization = yaml.safe_load((self.FOLDER / "kustomization.yaml").read_text())
         self.assertEqual((kustomization["kind"], kustomization["resources"]), ("Kustomization", ["objects.yaml"]))
 
+    def test_of_whose_job_file_each_wrong_field_is_refused(self):
+        text = (self.FOLDER / "job.yaml").read_text()
+        ends = ends_of_fields(text)
+        self.assertGreater(len(ends), 30)
+        job = self.bench.folder / "job.yaml"
+        for end in ends:
+            job.write_text(with_wrong_field(text, end))
+            done = self.written(self.bench.folder)
+            self.assertEqual((done.returncode, done.stdout), (BAD_USAGE, ""), text[:end].splitlines()[-1])
+            self.assertRegex(done.stderr, "unknown key|is missing")
+
 
 class is_what_kustomize_makes(held_to_schemas, writes_manifests):
-    """Of deploy/k8s: the base with each component, and each overlay, document for document."""
+    """Of deploy/k8s: the base, alone and with each component, and each overlay, document for document."""
 
     GPU_MEMORY = "8Gi"
 
     def setUp(self):
         super().setUp()
         self.tree = kustomize_tree(self.bench.folder)
-        if not rendering_words():
-            self.skipTest("no kustomize is here: scripts/install_kustomize fetches it, and kubectl has one too")
+        try:
+            rendering_words()
+        except no_kustomize as why:
+            self.leave_out(why)
 
     def words_in(self, file):
         """The command, or the options, that its comment has."""
@@ -172,7 +190,7 @@ class is_what_kustomize_makes(held_to_schemas, writes_manifests):
     def written(self, file):
         """By the command that it names: (kind, name) -> object."""
         words = self.words_in(file)
-        if not is_overlay(file):
+        if is_of_component(file):
             words = [*self.words_in(self.tree.folder / "base/kustomization.yaml"), *words]
             if "--gpus" in words:
                 words[words.index("--memory") + 1] = self.GPU_MEMORY
@@ -181,7 +199,7 @@ class is_what_kustomize_makes(held_to_schemas, writes_manifests):
         return read_manifests(done.stdout)
 
     def test_and_fits_kubernetes(self):
-        self.assertEqual({file.parent.name for file in self.tree.files}, {"gpu", "spot", "priority", "kueue", "volcano", "archive", "podmonitor", "minimal", "gpu-spot"})
+        self.assertEqual({file.parent.name for file in self.tree.files}, {"base", "gpu", "spot", "priority", "kueue", "volcano", "archive", "podmonitor", "minimal", "gpu-spot"})
         for file in self.tree.files:
             with self.subTest(file=file.parent.name):
                 made = self.tree.rendered(file)
@@ -198,7 +216,7 @@ class is_what_kustomize_makes(held_to_schemas, writes_manifests):
         fields = self.tree.wrong_fields()
         self.assertGreaterEqual(min(map(len, fields.values())), 3, "there are some in each file")
         planted = [(file, end) for file, ends in fields.items() for end in ends]
-        with multiprocessing.Pool(len(os.sched_getaffinity(0)), begin_to_plant, (self.tree.folder,)) as planters:
+        with multiprocessing.Pool(len(os.sched_getaffinity(0)), begin_to_plant, (self.tree.folder, self.bench.folder)) as planters:
             caught = planters.map(is_caught, planted, chunksize=8)
         self.assertEqual([one for one, is_found in zip(planted, caught) if not is_found], [])
 
