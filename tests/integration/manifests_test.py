@@ -181,7 +181,7 @@ class is_what_kustomize_makes(held_to_schemas, writes_manifests):
         try:
             rendering_words()
         except no_kustomize as why:
-            self.leave_out(why)
+            self.skipTest(f"it is left out: {why}")  # also in CI: another release of Debian may be out of reach
 
     def words_in(self, file):
         """The command, or the options, that its comment has."""
