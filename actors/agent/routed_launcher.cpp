@@ -68,7 +68,8 @@ protocol::join_reply routed_launcher::on_joined(const protocol::host_joined& joi
   const auto actions = hosts_.on_joined(joined, options_.now(), refused);
   if (refused.empty()) linked_.put(joined.host, joined.boot, who);
   carry_out(actions);
-  if (refused.empty() && !joined.data_at.empty()) {
+  const bool leaves = joined.cpus == 0; // and may have left by now
+  if (refused.empty() && !leaves && !joined.data_at.empty()) {
     data_givers_[joined.host] = joined.data_at;
     options_.data_givers_are(data_givers_);
   }
